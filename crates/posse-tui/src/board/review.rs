@@ -5,8 +5,8 @@ mod row;
 
 use posse_protocol::{AgentId, LineChange};
 
-pub(super) use self::comment::CommentPlace;
 use self::comment::{Comment, message};
+pub(super) use self::comment::{CommentId, CommentPlace};
 pub(super) use self::row::{COMMENT_INDENT, ReviewRow};
 use self::row::{comment_parts, rows};
 use super::cursor::ListCursor;
@@ -16,6 +16,8 @@ use super::facts::{BoardReview, ReviewFile};
 pub(super) struct DiffReview {
     shown: BoardReview,
     comments: Vec<Comment>,
+    /// The number of comments that there ever were.
+    known: u64,
     rows: Vec<ReviewRow>,
     cursor: ListCursor<ReviewRow>,
     /// The columns that the rows were made for.
@@ -38,6 +40,7 @@ impl DiffReview {
         let mut review = Self {
             shown,
             comments: Vec::new(),
+            known: 0,
             rows: Vec::new(),
             cursor: ListCursor::default(),
             width: 80,
@@ -154,7 +157,7 @@ impl DiffReview {
             | ReviewRow::Line { file, .. }
             | ReviewRow::More(file) => self.shown.files.get(file),
             ReviewRow::Comment { comment, .. } => {
-                let path = &self.comments.get(comment)?.place.path;
+                let path = &self.comment(comment)?.place.path;
                 self.shown.files.iter().find(|it| it.change.path == *path)
             }
             ReviewRow::MoreFiles => None,
@@ -170,7 +173,7 @@ impl DiffReview {
     fn place(&self, row: ReviewRow) -> Option<CommentPlace> {
         let file = self.file(row)?;
         if let ReviewRow::Comment { comment, .. } = row {
-            return self.comments.get(comment).map(|it| it.place.clone());
+            return self.comment(comment).map(|it| it.place.clone());
         }
         let ReviewRow::Line {
             hunk, line, number, ..
@@ -182,11 +185,15 @@ impl DiffReview {
         Some(CommentPlace::of_line(file, number, line))
     }
 
+    fn comment(&self, id: CommentId) -> Option<&Comment> {
+        self.comments.iter().find(|it| it.id == id)
+    }
+
     /// Returns what a comment at the cursor is about, and what is written there already.
     pub(super) fn comment_at_cursor(&self) -> Option<(CommentPlace, String)> {
         let row = self.row()?;
         if let ReviewRow::Comment { comment, .. } = row {
-            let comment = self.comments.get(comment)?;
+            let comment = self.comment(comment)?;
             return Some((comment.place.clone(), comment.words.clone()));
         }
         let place = self.place(row)?;
@@ -195,8 +202,8 @@ impl DiffReview {
         Some((place, words))
     }
 
-    /// Returns the number of the comment at the cursor, or of the first below the highlighted line.
-    pub(super) fn comment_below_cursor(&self) -> Option<usize> {
+    /// Returns the comment at the cursor, or the first below the highlighted line.
+    pub(super) fn comment_below_cursor(&self) -> Option<CommentId> {
         let rows = self.rows.iter().skip(self.cursor.at()).take(2);
         rows.into_iter().find_map(|row| match row {
             ReviewRow::Comment { comment, .. } => Some(*comment),
@@ -205,10 +212,8 @@ impl DiffReview {
     }
 
     /// Returns what a comment says.
-    pub(super) fn words(&self, comment: usize) -> &str {
-        self.comments
-            .get(comment)
-            .map_or("", |it| it.words.as_str())
+    pub(super) fn words(&self, comment: CommentId) -> &str {
+        self.comment(comment).map_or("", |it| it.words.as_str())
     }
 
     /// Writes a comment. `before` is what the comment said that it replaces.
@@ -217,10 +222,14 @@ impl DiffReview {
         let is_meant = |it: &&mut Comment| it.place == place && it.words == before;
         match self.comments.iter_mut().find(is_meant) {
             Some(comment) => comment.words = words.to_owned(),
-            None => self.comments.push(Comment {
-                place,
-                words: words.to_owned(),
-            }),
+            None => {
+                self.known += 1;
+                self.comments.push(Comment {
+                    id: CommentId(self.known),
+                    place,
+                    words: words.to_owned(),
+                });
+            }
         }
         self.make_rows();
     }
@@ -230,12 +239,10 @@ impl DiffReview {
         self.begun = (!words.trim().is_empty()).then_some((place, words));
     }
 
-    /// Deletes a comment.
-    pub(super) fn delete(&mut self, comment: usize) {
-        if comment < self.comments.len() {
-            self.comments.remove(comment);
-            self.make_rows();
-        }
+    /// Deletes a comment. The cursor stays where it stood.
+    pub(super) fn delete(&mut self, comment: CommentId) {
+        self.comments.retain(|it| it.id != comment);
+        self.make_rows();
     }
 
     /// Deletes all comments.
@@ -247,16 +254,13 @@ impl DiffReview {
 
     /// Returns all comments as a message to the agent; none if there are none.
     pub(super) fn message(&self) -> Option<String> {
-        let mut order: Vec<usize> = Vec::new();
+        let mut order: Vec<CommentId> = Vec::new();
         for row in &self.rows {
             if let ReviewRow::Comment { comment, part: 0 } = row {
                 order.push(*comment);
             }
         }
-        let comments: Vec<&Comment> = order
-            .iter()
-            .filter_map(|it| self.comments.get(*it))
-            .collect();
+        let comments: Vec<&Comment> = order.iter().filter_map(|it| self.comment(*it)).collect();
         (!comments.is_empty()).then(|| message(&self.shown, &comments))
     }
 
@@ -266,8 +270,8 @@ impl DiffReview {
     }
 
     /// Returns a row of a comment as it is shown.
-    pub(super) fn comment_part(&self, comment: usize, part: usize) -> Option<String> {
-        let comment = self.comments.get(comment)?;
+    pub(super) fn comment_part(&self, comment: CommentId, part: usize) -> Option<String> {
+        let comment = self.comment(comment)?;
         comment_parts(&comment.words, self.width)
             .into_iter()
             .nth(part)

@@ -3,6 +3,7 @@
 use posse_protocol::{AgentId, ListId, TaskId};
 
 use super::{only_on_agents, was_lost};
+use crate::board::review::CommentId;
 use crate::board::{Board, BoardEffect, BoardScreen};
 use crate::conversation::SETTLE_MS;
 use crate::text::one_line;
@@ -33,7 +34,7 @@ pub(in crate::board) enum Confirm {
         asked_ms: i64,
     },
     /// Deletes a comment of the review.
-    DeleteComment(usize),
+    DeleteComment(CommentId),
     /// Deletes all comments of the review, which were not sent.
     DropComments(DroppedFor),
 }

@@ -10,8 +10,13 @@ const QUOTED: usize = 200;
 /// Number of characters of a commit's name.
 pub(super) const COMMIT: usize = 7;
 
+/// What a comment is known by while others come and go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::board) struct CommentId(pub(super) u64);
+
 /// A comment of a person.
 pub(super) struct Comment {
+    pub(super) id: CommentId,
     pub(super) place: CommentPlace,
     pub(super) words: String,
 }

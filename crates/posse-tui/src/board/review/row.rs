@@ -2,7 +2,7 @@
 
 use ratatui_core::text::Line;
 
-use super::comment::Comment;
+use super::comment::{Comment, CommentId};
 use crate::board::facts::{BoardReview, ReviewFile};
 use crate::text::{numbered, tame, wrap_hard};
 
@@ -26,7 +26,7 @@ pub(in crate::board) enum ReviewRow {
     /// That a file has more lines.
     More(usize),
     /// A row of a comment.
-    Comment { comment: usize, part: usize },
+    Comment { comment: CommentId, part: usize },
     /// That there are more files.
     MoreFiles,
 }
@@ -34,30 +34,25 @@ pub(in crate::board) enum ReviewRow {
 /// Returns all rows of a review.
 pub(super) fn rows(review: &BoardReview, comments: &[Comment], width: u16) -> Vec<ReviewRow> {
     let mut rows = Vec::new();
-    let add = |rows: &mut Vec<ReviewRow>, number: usize| {
-        let words = comments.get(number).map_or("", |it| it.words.as_str());
-        let parts = 0..comment_parts(words, width).len();
+    let add = |rows: &mut Vec<ReviewRow>, comment: &Comment| {
+        let parts = 0..comment_parts(&comment.words, width).len();
         rows.extend(parts.map(|part| ReviewRow::Comment {
-            comment: number,
+            comment: comment.id,
             part,
         }));
     };
     for (file, facts) in review.files.iter().enumerate() {
-        let of_file = comments.iter().enumerate();
-        let of_file = of_file.filter(|(_, it)| it.place.path == facts.change.path);
-        let of_file: Vec<(usize, &Comment)> = of_file.collect();
+        let of_file = comments.iter();
+        let of_file = of_file.filter(|it| it.place.path == facts.change.path);
+        let of_file: Vec<&Comment> = of_file.collect();
         rows.push(ReviewRow::File(file));
         // Also those about lines that the file does not have any more.
-        let lost = of_file.iter().filter(|(_, it)| !it.place.has_line(facts));
-        for (number, _) in lost {
-            add(&mut rows, *number);
+        for comment in of_file.iter().filter(|it| !it.place.has_line(facts)) {
+            add(&mut rows, comment);
         }
-        add_lines(&mut rows, file, facts, |rows, line_number, line| {
-            let here = of_file
-                .iter()
-                .filter(|(_, it)| it.place.is_line(line_number, line));
-            for (number, _) in here {
-                add(rows, *number);
+        add_lines(&mut rows, file, facts, |rows, number, line| {
+            for comment in of_file.iter().filter(|it| it.place.is_line(number, line)) {
+                add(rows, comment);
             }
         });
         if facts.change.left_out > 0 {
@@ -68,10 +63,8 @@ pub(super) fn rows(review: &BoardReview, comments: &[Comment], width: u16) -> Ve
         rows.push(ReviewRow::MoreFiles);
     }
     let is_there = |path: &str| review.files.iter().any(|file| file.change.path == path);
-    for (number, comment) in comments.iter().enumerate() {
-        if !is_there(&comment.place.path) {
-            add(&mut rows, number);
-        }
+    for comment in comments.iter().filter(|it| !is_there(&it.place.path)) {
+        add(&mut rows, comment);
     }
     rows
 }

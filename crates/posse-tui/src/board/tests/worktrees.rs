@@ -155,6 +155,16 @@ fn comments_are_changed_and_deleted() {
     assert_eq!(desk.foot(), "no comment is highlighted");
 }
 
+#[test]
+fn the_cursor_stays_where_a_comment_was_deleted() {
+    let mut desk = open();
+    commented(&mut desk);
+    desk.press("P n Down");
+    assert_eq!(desk.highlighted(), "❯   ▌ why was it a minus?");
+    desk.press("x y");
+    assert_eq!(desk.highlighted(), "❯   41 +    let n = a + b;");
+}
+
 // proves UI-19 (part: stray keys)
 #[test]
 fn comments_are_not_lost_by_a_stray_key() {
