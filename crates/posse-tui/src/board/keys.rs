@@ -155,9 +155,9 @@ fn to_line(it: &mut Board, key: KeyEvent, leaves: bool, now_ms: i64) -> Vec<Boar
                 Some(LineUse::Message(agent, _)) if !text.is_empty() => {
                     it.drafts.insert(agent, text);
                 }
-                Some(LineUse::Comment(place, before)) if text != before => {
+                Some(LineUse::Comment(comment, place)) => {
                     if let Some(review) = &mut it.worktrees.review {
-                        review.keep_begun(place, text);
+                        review.keep_begun(comment, place, text);
                     }
                 }
                 _ => {}
@@ -216,9 +216,9 @@ fn entered(it: &mut Board, now_ms: i64) -> Vec<BoardEffect> {
         LineUse::Message(..) | LineUse::NewTask(_) | LineUse::Comment(..) if words.is_empty() => {
             Vec::new()
         }
-        LineUse::Comment(place, before) => {
+        LineUse::Comment(comment, place) => {
             if let Some(review) = &mut it.worktrees.review {
-                review.write(place, &before, words);
+                review.write(comment, place, words);
             }
             Vec::new()
         }

@@ -3,7 +3,7 @@
 
 use posse_protocol::{AgentId, ListId};
 
-use super::review::CommentPlace;
+use super::review::{CommentId, CommentPlace};
 use crate::edit::EditBuffer;
 use crate::text::one_line;
 
@@ -16,8 +16,8 @@ pub(super) enum LineUse {
     Message(AgentId, String),
     /// A new task of a list.
     NewTask(ListId),
-    /// A comment on a change, and what it said before.
-    Comment(CommentPlace, String),
+    /// A comment, and what it is about.
+    Comment(CommentId, CommentPlace),
     /// The name of an action, and what it is about.
     Palette,
 }
@@ -50,7 +50,7 @@ impl FootLine {
             LineUse::Filter => "/".to_owned(),
             LineUse::Message(_, name) => format!("to {name}: "),
             LineUse::NewTask(_) => "new task: ".to_owned(),
-            LineUse::Comment(place, _) => format!("{}: ", one_line(&place.label())),
+            LineUse::Comment(_, place) => format!("{}: ", one_line(&place.label())),
             LineUse::Palette => ":".to_owned(),
         }
     }

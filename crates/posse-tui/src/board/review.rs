@@ -5,8 +5,8 @@ mod row;
 
 use posse_protocol::{AgentId, LineChange};
 
-use self::comment::{Comment, message};
-pub(super) use self::comment::{CommentId, CommentPlace};
+use self::comment::message;
+pub(super) use self::comment::{Comment, CommentId, CommentPlace};
 pub(super) use self::row::{COMMENT_INDENT, ReviewRow};
 use self::row::{comment_parts, rows};
 use super::cursor::ListCursor;
@@ -22,8 +22,6 @@ pub(super) struct DiffReview {
     cursor: ListCursor<ReviewRow>,
     /// The columns that the rows were made for.
     width: u16,
-    /// A comment that was begun, and where.
-    begun: Option<(CommentPlace, String)>,
 }
 
 /// Where the person goes.
@@ -44,7 +42,6 @@ impl DiffReview {
             rows: Vec::new(),
             cursor: ListCursor::default(),
             width: 80,
-            begun: None,
         };
         review.make_rows();
         review
@@ -66,9 +63,14 @@ impl DiffReview {
         &self.cursor
     }
 
-    /// Returns the number of comments that are not sent.
+    #[cfg(test)]
+    pub(super) fn comments(&self) -> &[Comment] {
+        &self.comments
+    }
+
+    /// Returns the number of comments that are not sent, also those that are only begun.
     pub(super) fn unsent(&self) -> usize {
-        self.comments.len() + usize::from(self.begun.is_some())
+        self.comments.len()
     }
 
     /// The worktree was read again. Comments follow their lines, and so does the cursor.
@@ -90,6 +92,11 @@ impl DiffReview {
         if let Some(at) = at.or_else(|| self.rows.iter().position(file)) {
             self.cursor.keep(self.rows.get(at).copied(), at);
         }
+    }
+
+    /// A place may have another line number, since the worktree was read again.
+    pub(super) fn follow(&self, place: &mut CommentPlace) {
+        place.follow(&self.shown.files);
     }
 
     /// What is shown has this many columns and rows.
@@ -189,17 +196,26 @@ impl DiffReview {
         self.comments.iter().find(|it| it.id == id)
     }
 
-    /// Returns what a comment at the cursor is about, and what is written there already.
-    pub(super) fn comment_at_cursor(&self) -> Option<(CommentPlace, String)> {
+    /// Returns the comment that is written at the cursor, what it is about, and what is written there
+    /// already. It may be a new one.
+    pub(super) fn comment_at_cursor(&self) -> Option<(CommentId, CommentPlace, String)> {
         let row = self.row()?;
-        if let ReviewRow::Comment { comment, .. } = row {
-            let comment = self.comment(comment)?;
-            return Some((comment.place.clone(), comment.words.clone()));
-        }
         let place = self.place(row)?;
-        let begun = self.begun.as_ref().filter(|(at, _)| *at == place);
-        let words = begun.map(|(_, words)| words.clone()).unwrap_or_default();
-        Some((place, words))
+        let known = match row {
+            ReviewRow::Comment { comment, .. } => self.comment(comment),
+            _ => {
+                let is_only_begun = |it: &&Comment| it.words.is_empty() && it.place == place;
+                self.comments.iter().find(is_only_begun)
+            }
+        };
+        Some(match known {
+            Some(comment) => (comment.id, place, comment.continued().to_owned()),
+            None => (self.next_id(), place, String::new()),
+        })
+    }
+
+    fn next_id(&self) -> CommentId {
+        CommentId(self.known + 1)
     }
 
     /// Returns the comment at the cursor, or the first below the highlighted line.
@@ -211,32 +227,58 @@ impl DiffReview {
         })
     }
 
-    /// Returns what a comment says.
+    /// Returns what a comment says, or is begun to say.
     pub(super) fn words(&self, comment: CommentId) -> &str {
-        self.comment(comment).map_or("", |it| it.words.as_str())
+        let comment = self.comment(comment);
+        comment.map_or("", |it| match it.words.is_empty() {
+            true => it.continued(),
+            false => &it.words,
+        })
     }
 
-    /// Writes a comment. `before` is what the comment said that it replaces.
-    pub(super) fn write(&mut self, place: CommentPlace, before: &str, words: &str) {
-        self.begun = None;
-        let is_meant = |it: &&mut Comment| it.place == place && it.words == before;
-        match self.comments.iter_mut().find(is_meant) {
-            Some(comment) => comment.words = words.to_owned(),
-            None => {
-                self.known += 1;
-                self.comments.push(Comment {
-                    id: CommentId(self.known),
-                    place,
-                    words: words.to_owned(),
-                });
-            }
+    /// Returns a comment to be changed; a new one at this place if it is not there.
+    fn comment_mut(&mut self, id: CommentId, place: CommentPlace) -> Option<&mut Comment> {
+        if self.comment(id).is_none() {
+            self.known = self.known.max(id.0);
+            self.comments.push(Comment::new(id, place));
+        }
+        self.comments.iter_mut().find(|it| it.id == id)
+    }
+
+    /// Writes a comment. What was begun of it is finished.
+    pub(super) fn write(&mut self, id: CommentId, place: CommentPlace, words: &str) {
+        if let Some(comment) = self.comment_mut(id, place) {
+            comment.set_words(words);
+            comment.begun = None;
         }
         self.make_rows();
     }
 
-    /// Keeps a comment that is begun.
-    pub(super) fn keep_begun(&mut self, place: CommentPlace, words: String) {
-        self.begun = (!words.trim().is_empty()).then_some((place, words));
+    /// Replaces the words of the comment at the cursor, or writes a new one on the highlighted line.
+    /// What was begun stays. Returns false if nothing can be commented on.
+    pub(super) fn write_at_cursor(&mut self, words: &str) -> bool {
+        let row = self.row();
+        let Some((row, place)) = row.and_then(|row| Some((row, self.place(row)?))) else {
+            return false;
+        };
+        let id = match row {
+            ReviewRow::Comment { comment, .. } => comment,
+            _ => self.next_id(),
+        };
+        if let Some(comment) = self.comment_mut(id, place) {
+            comment.set_words(words);
+        }
+        self.make_rows();
+        true
+    }
+
+    /// Keeps what is begun of a comment.
+    pub(super) fn keep_begun(&mut self, id: CommentId, place: CommentPlace, begun: String) {
+        if let Some(comment) = self.comment_mut(id, place) {
+            let is_new = !begun.trim().is_empty() && begun != comment.words;
+            comment.begun = is_new.then_some(begun);
+        }
+        self.drop_empty();
     }
 
     /// Deletes a comment. The cursor stays where it stood.
@@ -245,23 +287,33 @@ impl DiffReview {
         self.make_rows();
     }
 
-    /// Deletes all comments.
-    pub(super) fn drop_comments(&mut self) {
-        self.comments.clear();
-        self.begun = None;
+    fn drop_empty(&mut self) {
+        self.comments.retain(|it| !it.is_empty());
         self.make_rows();
     }
 
-    /// Returns all comments as a message to the agent; none if there are none.
-    pub(super) fn message(&self) -> Option<String> {
-        let mut order: Vec<CommentId> = Vec::new();
-        for row in &self.rows {
-            if let ReviewRow::Comment { comment, part: 0 } = row {
-                order.push(*comment);
+    /// The message has reached the agent: deletes what it says.
+    pub(super) fn drop_sent(&mut self) {
+        for comment in &mut self.comments {
+            if comment.is_in_message {
+                comment.set_words("");
             }
         }
-        let comments: Vec<&Comment> = order.iter().filter_map(|it| self.comment(*it)).collect();
-        (!comments.is_empty()).then(|| message(&self.shown, &comments))
+        self.drop_empty();
+    }
+
+    /// Returns what is written as a message to the agent; none if nothing is.
+    pub(super) fn message(&mut self) -> Option<String> {
+        let order = self.rows.iter().filter_map(|row| match row {
+            ReviewRow::Comment { comment, part: 0 } => self.comment(*comment),
+            _ => None,
+        });
+        let comments: Vec<&Comment> = order.filter(|it| !it.words.is_empty()).collect();
+        let message = (!comments.is_empty()).then(|| message(&self.shown, &comments));
+        for comment in &mut self.comments {
+            comment.is_in_message = !comment.words.is_empty();
+        }
+        message
     }
 
     fn make_rows(&mut self) {
@@ -272,8 +324,6 @@ impl DiffReview {
     /// Returns a row of a comment as it is shown.
     pub(super) fn comment_part(&self, comment: CommentId, part: usize) -> Option<String> {
         let comment = self.comment(comment)?;
-        comment_parts(&comment.words, self.width)
-            .into_iter()
-            .nth(part)
+        comment_parts(comment, self.width).into_iter().nth(part)
     }
 }

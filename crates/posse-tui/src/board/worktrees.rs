@@ -85,7 +85,7 @@ impl WorktreeList {
     pub(super) fn sent(&mut self, agent: AgentId) {
         let review = self.review.as_mut();
         if let Some(review) = review.filter(|review| review.agent() == agent) {
-            review.drop_comments();
+            review.drop_sent();
         }
     }
 

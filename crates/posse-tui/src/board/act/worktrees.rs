@@ -76,6 +76,11 @@ fn review(it: &mut Board) -> Vec<BoardEffect> {
 /// The review of a worktree was read.
 pub(in crate::board) fn show_review(it: &mut Board, review: BoardReview) {
     it.worktrees.set_review(review);
+    if let (Some(line), Some(review)) = (&mut it.line, &it.worktrees.review)
+        && let LineUse::Comment(_, place) = &mut line.purpose
+    {
+        review.follow(place);
+    }
     it.notice = it.notice.take().filter(|notice| notice != READING);
 }
 
@@ -135,16 +140,15 @@ fn comment(it: &mut Board, words: &str) {
     let Some(review) = &mut it.worktrees.review else {
         return;
     };
-    let Some((place, before)) = review.comment_at_cursor() else {
-        it.notice = Some("there is nothing to comment on".to_owned());
+    if !words.is_empty() && review.write_at_cursor(words) {
         return;
-    };
-    match words.is_empty() {
-        true => {
-            let line = FootLine::new(LineUse::Comment(place, before.clone()), &before);
-            it.line = Some(line);
+    }
+    match review.comment_at_cursor() {
+        Some((comment, place, begun)) => {
+            let purpose = LineUse::Comment(comment, place);
+            it.line = Some(FootLine::new(purpose, &begun));
         }
-        false => review.write(place, &before, words),
+        None => it.notice = Some("there is nothing to comment on".to_owned()),
     }
 }
 
@@ -173,7 +177,7 @@ fn send(it: &mut Board) -> Vec<BoardEffect> {
     if !in_review(it) {
         return Vec::new();
     }
-    let review = it.worktrees.review.as_ref();
+    let review = it.worktrees.review.as_mut();
     let message = review.and_then(|review| Some((review.agent(), review.message()?)));
     match message {
         Some((agent, words)) => vec![BoardEffect::SendReview(agent, words)],

@@ -14,11 +14,46 @@ pub(super) const COMMIT: usize = 7;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::board) struct CommentId(pub(super) u64);
 
-/// A comment of a person.
-pub(super) struct Comment {
-    pub(super) id: CommentId,
-    pub(super) place: CommentPlace,
-    pub(super) words: String,
+/// A comment of a person. Something is written or begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::board) struct Comment {
+    pub(in crate::board) id: CommentId,
+    pub(in crate::board) place: CommentPlace,
+    /// What is sent; empty if nothing is written.
+    pub(in crate::board) words: String,
+    /// What the person wrote last and did not finish.
+    pub(in crate::board) begun: Option<String>,
+    /// True if the last message to the agent has these words.
+    pub(super) is_in_message: bool,
+}
+
+impl Comment {
+    /// Returns a comment in which nothing is written.
+    pub(super) fn new(id: CommentId, place: CommentPlace) -> Self {
+        Self {
+            id,
+            place,
+            words: String::new(),
+            begun: None,
+            is_in_message: false,
+        }
+    }
+
+    /// Returns true if nothing is written or begun.
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.is_empty() && self.begun.is_none()
+    }
+
+    /// Returns what the person continues to write.
+    pub(super) fn continued(&self) -> &str {
+        self.begun.as_deref().unwrap_or(&self.words)
+    }
+
+    /// Replaces the words.
+    pub(super) fn set_words(&mut self, words: &str) {
+        self.words = words.to_owned();
+        self.is_in_message = false;
+    }
 }
 
 /// What a comment is about: a line, or a whole file.

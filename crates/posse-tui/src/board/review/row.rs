@@ -35,7 +35,7 @@ pub(in crate::board) enum ReviewRow {
 pub(super) fn rows(review: &BoardReview, comments: &[Comment], width: u16) -> Vec<ReviewRow> {
     let mut rows = Vec::new();
     let add = |rows: &mut Vec<ReviewRow>, comment: &Comment| {
-        let parts = 0..comment_parts(&comment.words, width).len();
+        let parts = 0..comment_parts(comment, width).len();
         rows.extend(parts.map(|part| ReviewRow::Comment {
             comment: comment.id,
             part,
@@ -93,13 +93,17 @@ fn add_lines(
 }
 
 /// Returns the rows of a comment; at least one.
-pub(super) fn comment_parts(words: &str, width: u16) -> Vec<String> {
+pub(super) fn comment_parts(comment: &Comment, width: u16) -> Vec<String> {
     let width = width.saturating_sub(COMMENT_INDENT).max(4);
-    let text = tame(words);
-    let lines = text
-        .lines()
-        .flat_map(|line| wrap_hard(&Line::raw(line), width));
-    let mut parts: Vec<String> = lines.map(|line| line.to_string()).collect();
+    let begun = comment.begun.as_ref().map(|it| format!("begun: {it}"));
+    let words = Some(&comment.words).filter(|it| !it.is_empty());
+    let mut parts = Vec::new();
+    for text in [words, begun.as_ref()].into_iter().flatten() {
+        let text = tame(text);
+        let lines = text.lines().map(Line::raw);
+        let lines = lines.flat_map(|line| wrap_hard(&line, width));
+        parts.extend(lines.map(|line| line.to_string()));
+    }
     if parts.is_empty() {
         parts.push(String::new());
     }

@@ -1,11 +1,14 @@
 //! Random keys, news, sizes and times: what holds after each of them.
 
+mod comments;
+
 use std::collections::HashMap;
 
 use posse_protocol::{Answer, Question, QuestionId, QuestionKind, Suggestion};
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use self::comments::WrittenComments;
 use super::*;
 use crate::fixtures;
 
@@ -22,6 +25,8 @@ struct Twins {
     seen: Option<(Question, i64)>,
     /// True if the agent that is asked about may have changed under a yes.
     confirmed: Option<(AgentId, (usize, usize), i64)>,
+    /// The last message that the comments of a review became.
+    sent: String,
 }
 
 impl Twins {
@@ -32,6 +37,7 @@ impl Twins {
             asked: HashMap::new(),
             seen: None,
             confirmed: None,
+            sent: String::new(),
         }
     }
 
@@ -43,8 +49,7 @@ impl Twins {
             self.asked = asked.collect();
         }
         let was_open = self.desk.board.questions.is_open();
-        let unsent = self.desk.board.worktrees.unsent();
-        let was_asked = self.desk.board.confirm.is_some();
+        let written = WrittenComments::of(&self.desk.board);
         let typed = self
             .desk
             .board
@@ -56,14 +61,7 @@ impl Twins {
         for effect in &effects {
             self.check_effect(input, effect, was_open, typed.as_deref());
         }
-        if self.desk.board.worktrees.unsent() < unsent {
-            let by = match input {
-                BoardInput::ReviewSent(_) => true,
-                BoardInput::Key(key) => was_asked && *key == named("y") || was_written(*key),
-                _ => false,
-            };
-            assert!(by, "comments are lost by {input:?}");
-        }
+        written.check(input, &self.sent, &self.desk.board);
         self.note();
         self.check_cursor();
         if is_drawn {
@@ -139,6 +137,10 @@ impl Twins {
                 assert_eq!(self.desk.board.agents.highlighted(), Some(*agent));
             }
             BoardEffect::Peek(None) => {}
+            BoardEffect::SendReview(_, message) => {
+                assert!(key.is_some(), "sent by {input:?}");
+                self.sent = message.clone();
+            }
             _ => assert!(key.is_some(), "{effect:?} by {input:?}"),
         }
     }
@@ -193,12 +195,6 @@ impl Twins {
             assert!(text.contains(&part), "{text}");
         }
     }
-}
-
-/// Returns true for keys by which a person ends what they write: a comment that was begun may be
-/// emptied by them.
-fn was_written(key: KeyEvent) -> bool {
-    matches!(key.code, KeyCode::Enter | KeyCode::Esc) || key == named("Ctrl-c")
 }
 
 fn worktree_news() -> impl Strategy<Value = BoardInput> {

@@ -1,5 +1,6 @@
 //! Worktrees: a list, and the review of one.
 
+mod begun;
 mod made;
 
 use made::worktree;
@@ -189,7 +190,7 @@ fn comments_are_not_lost_by_a_stray_key() {
     let mut desk = open();
     desk.press("n c");
     desk.types("half of");
-    desk.press("Esc Down c");
+    desk.press("Esc Down Down c");
     assert_eq!(desk.foot(), "src/lexer.rs:41:");
     desk.press("Esc Up c");
     assert_eq!(desk.foot(), "src/lexer.rs:41 (removed): half of");
