@@ -356,8 +356,8 @@ pub(super) fn scroll(it: &mut Board, lines: usize, down: bool, now_ms: i64) {
     go(it, to, now_ms);
 }
 
-/// Highlights the line on a row of the list, if there is one.
-pub(super) fn go_to_row(it: &mut Board, row: usize, now_ms: i64) {
+/// Returns the number of the line on a row of the list, if there is one.
+pub(super) fn line_at(it: &Board, row: usize) -> Option<usize> {
     let count = match it.screen {
         BoardScreen::Agents => it.agents.lines(),
         BoardScreen::Tasks => it.tasks.rows().len(),
@@ -367,9 +367,7 @@ pub(super) fn go_to_row(it: &mut Board, row: usize, now_ms: i64) {
         BoardScreen::Worktrees => it.worktrees.lines(),
     };
     let (_, first) = place(it);
-    if first + row < count {
-        go(it, first + row, now_ms);
-    }
+    Some(first + row).filter(|number| *number < count)
 }
 
 /// Goes up or down by a line or a screen.
@@ -386,7 +384,7 @@ fn step(it: &mut Board, action: Action, now_ms: i64) {
 }
 
 /// Highlights a line by its number, or the last one.
-fn go(it: &mut Board, number: usize, now_ms: i64) {
+pub(super) fn go(it: &mut Board, number: usize, now_ms: i64) {
     let height = list_height(it);
     match it.screen {
         BoardScreen::Agents => it.agents.go(number, height),

@@ -4,8 +4,8 @@
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use super::action::ACTIONS;
-use super::layout::{areas, first_row, list_height};
-use super::view::screen_at;
+use super::layout::{areas, first_row, is_reviewing, list_height};
+use super::view::{review_row_at, screen_at};
 use super::{Board, act};
 use crate::terminal::WHEEL;
 
@@ -48,6 +48,12 @@ fn clicked(it: &mut Board, event: MouseEvent, now_ms: i64) {
     let row = row.checked_sub(first_row(it));
     if let Some(row) = row.filter(|row| *row < list_height(it)) {
         it.notice = None;
-        act::go_to_row(it, row, now_ms);
+        let number = match is_reviewing(it) {
+            true => review_row_at(it, row),
+            false => act::line_at(it, row),
+        };
+        if let Some(number) = number {
+            act::go(it, number, now_ms);
+        }
     }
 }

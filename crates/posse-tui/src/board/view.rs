@@ -86,6 +86,12 @@ pub(super) fn screen_at(it: &Board, column: u16) -> Option<BoardScreen> {
     head::screen_at(it, it.size.columns.max(NARROWEST), column)
 }
 
+/// Returns the number of the row of the review that is on a row of the screen below its title.
+pub(super) fn review_row_at(it: &Board, row: usize) -> Option<usize> {
+    let size = (it.size.columns.max(NARROWEST), areas(it).pane);
+    worktrees::row_at(it, size, row)
+}
+
 fn list(it: &Board, width: u16, height: usize, now_ms: i64) -> DrawnPart {
     match it.screen {
         BoardScreen::Agents => agents::draw(it, width, now_ms),

@@ -69,6 +69,29 @@ fn a_click_in_a_list_that_was_scrolled_highlights_what_is_seen() {
 }
 
 #[test]
+fn a_click_in_a_review_highlights_what_is_seen_beside_a_long_line() {
+    for (height, words, highlighted) in [
+        // Lines above the long one have made room for it.
+        (8, "40  fn", "❯   40  fn number()"),
+        (8, "second;", "❯   41 +    let"),
+        (12, "41 -", "❯   41 -    let n ="),
+        (12, "number = first +", "❯   41 +    let"),
+        (12, "42  }", "❯   42  }"),
+    ] {
+        let mut desk = Desk::new(20, height);
+        desk.agents(team());
+        worktrees::reviewed(&mut desk);
+        let mut long = worktrees::review();
+        long.files[1].change.hunks[0].lines[2].text = "    let number = first + second;".into();
+        desk.press("r");
+        desk.input(BoardInput::Review(Box::new(long)));
+        desk.press("n j");
+        desk.clicks(words);
+        assert_eq!(desk.highlighted(), highlighted, "{words}");
+    }
+}
+
+#[test]
 fn a_click_on_the_name_of_a_screen_shows_it() {
     let mut desk = desk();
     for (word, screen) in [

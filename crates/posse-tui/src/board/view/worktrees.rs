@@ -99,20 +99,11 @@ pub(super) fn review(it: &Board, width: u16, height: usize) -> DrawnPart {
         lines: vec![rule(&title(&name, review), width)],
         caret: None,
     };
-    let cursor = review.cursor();
-    let rows = review.rows().iter().enumerate();
-    let rows = rows.skip(cursor.offset()).take(height.saturating_sub(1));
-    for (at, row) in rows {
-        let is_highlighted = at == cursor.at();
-        let (mark, style) = mark(is_highlighted);
-        let mut line = drawn(review, *row, style);
-        line.spans.insert(0, mark);
-        if is_highlighted {
-            add_in_full(&mut part, &line, (width, height));
-        } else {
-            part.lines.push(clip(&line, width));
-        }
-    }
+    let rows = screen_rows(review, width, height.saturating_sub(1));
+    let at = review.cursor().at();
+    let highlighted = rows.iter().position(|(number, _)| *number == at);
+    part.caret = highlighted.map(|row| (part.lines.len() + row, 0));
+    part.lines.extend(rows.into_iter().map(|(_, line)| line));
     if review.rows().is_empty() {
         let line = Line::styled("  nothing differs from the base", Style::new().dim());
         part.lines.push(clip(&line, width));
@@ -120,15 +111,35 @@ pub(super) fn review(it: &Board, width: u16, height: usize) -> DrawnPart {
     part
 }
 
-/// Adds the highlighted line in full, however long it is. Lines above it make room.
-fn add_in_full(part: &mut DrawnPart, line: &Line<'static>, (width, height): (u16, usize)) {
-    let mut parts = wrap_hard(line, width);
-    parts.truncate(height.saturating_sub(1).max(1));
-    let over = (part.lines.len() + parts.len()).saturating_sub(height);
-    let above = part.lines.len().saturating_sub(1);
-    part.lines.drain(1..=over.min(above));
-    part.caret = Some((part.lines.len(), 0));
-    part.lines.extend(parts);
+/// Returns the number of the row of the review that is on a row of the screen below the title.
+pub(super) fn row_at(it: &Board, (width, height): (u16, usize), row: usize) -> Option<usize> {
+    let review = it.worktrees.review.as_ref()?;
+    let rows = screen_rows(review, width, height.saturating_sub(1));
+    rows.get(row).map(|(number, _)| *number)
+}
+
+/// Returns the rows of the screen below the title, each with the number of its row of the review. The
+/// highlighted one is shown in full, however long it is: rows above it make room.
+fn screen_rows(review: &DiffReview, width: u16, height: usize) -> Vec<(usize, Line<'static>)> {
+    let cursor = review.cursor();
+    let rows = review.rows().iter().enumerate();
+    let mut lines = Vec::new();
+    for (number, row) in rows.skip(cursor.offset()).take(height) {
+        let is_highlighted = number == cursor.at();
+        let (mark, style) = mark(is_highlighted);
+        let mut line = drawn(review, *row, style);
+        line.spans.insert(0, mark);
+        if !is_highlighted {
+            lines.push((number, clip(&line, width)));
+            continue;
+        }
+        let mut parts = wrap_hard(&line, width);
+        parts.truncate(height);
+        let over = (lines.len() + parts.len()).saturating_sub(height);
+        lines.drain(..over);
+        lines.extend(parts.into_iter().map(|part| (number, part)));
+    }
+    lines
 }
 
 fn title(name: &str, review: &DiffReview) -> String {
