@@ -120,11 +120,11 @@ impl GitWorktrees {
     /// Returns how much differs in a worktree. Blocks.
     pub fn summary(&self, worktree: &Worktree) -> Result<WorktreeSummary, WorktreeError> {
         let checkout = self.checkout(worktree)?;
-        let printed = checkout.compared(&["--numstat"])?;
+        let (printed, left_out) = checkout.compared(&["--numstat"])?;
         let (numbers, _) = patch::numbers(&printed);
         Ok(WorktreeSummary {
             commits: checkout.commits()?,
-            files: numbers.len() as u64,
+            files: numbers.len() as u64 + left_out,
             added: numbers.iter().filter_map(|file| file.added).sum(),
             removed: numbers.iter().filter_map(|file| file.removed).sum(),
         })
@@ -132,10 +132,11 @@ impl GitWorktrees {
 
     /// Returns all that differs in a worktree, up to a bound that it names. Blocks.
     pub fn diff(&self, worktree: &Worktree) -> Result<WorktreeDiff, WorktreeError> {
-        let printed = self
-            .checkout(worktree)?
-            .compared(&["--numstat", "--patch"])?;
-        Ok(patch::parse(&printed))
+        let checkout = self.checkout(worktree)?;
+        let (printed, left_out) = checkout.compared(&["--numstat", "--patch"])?;
+        let mut diff = patch::parse(&printed);
+        diff.left_out += left_out;
+        Ok(diff)
     }
 
     fn checkout<'a>(&self, worktree: &'a Worktree) -> Result<ReviewedCheckout<'a>, WorktreeError> {
@@ -175,11 +176,12 @@ impl ReviewedCheckout<'_> {
         Ok(git.line()?.parse().map_err(unreadable)?)
     }
 
-    /// Returns how git tells in this form what differs from the work that was given.
-    fn compared(&self, form: &[&str]) -> Result<Vec<u8>, WorktreeError> {
+    /// Returns how git tells in this form what differs from the work that was given, and the number
+    /// of files that are not compared.
+    fn compared(&self, form: &[&str]) -> Result<(Vec<u8>, u64), WorktreeError> {
         let directory = &self.registration.directory;
         let draft = DraftIndex::copy(&directory.join("index"), directory)?;
-        self.add_untracked(&draft)?;
+        let left_out = self.add_untracked(&draft)?;
         let given = self.worktree.carried.as_ref();
         let git = SETTINGS
             .iter()
@@ -188,32 +190,33 @@ impl ReviewedCheckout<'_> {
             });
         let git = git.word("diff").words(FORM).words(form);
         let git = git.word(given.unwrap_or(&self.worktree.base)).word("--");
-        Ok(git.start(MOST_BYTES)?)
+        Ok((git.start(MOST_BYTES)?, left_out))
     }
 
     /// Adds the files to an index that git does not know, each as an empty one: what is in them
-    /// differs then.
-    fn add_untracked(&self, draft: &DraftIndex) -> Result<(), GitError> {
+    /// differs then. Returns the number of those that are too many, and not added.
+    fn add_untracked(&self, draft: &DraftIndex) -> Result<u64, GitError> {
         let list = ["ls-files", "--others", "--exclude-standard", "-z"];
         let listed = self.git().index(&draft.0).words(list).run()?;
         let names = listed.split(|byte| *byte == 0);
         // A directory that is listed is another repository.
-        let files = names.filter(|name| !name.is_empty() && !name.ends_with(b"/"));
+        let mut files = names.filter(|name| !name.is_empty() && !name.ends_with(b"/"));
         let empty = match self.worktree.base.len() {
             40 => EMPTY,
             _ => EMPTY_LONG,
         };
         let mut entries = Vec::new();
-        for name in files.take(MOST_UNTRACKED) {
+        for name in files.by_ref().take(MOST_UNTRACKED) {
             entries.extend_from_slice(format!("100644 {empty} 0\t").as_bytes());
             entries.extend_from_slice(name);
             entries.push(0);
         }
+        let left_out = files.count() as u64;
         if entries.is_empty() {
-            return Ok(());
+            return Ok(left_out);
         }
         let add = ["update-index", "--replace", "-z", "--index-info"];
         let git = self.git().index(&draft.0).words(add);
-        git.input(entries).run().map(drop)
+        git.input(entries).run().map(|_| left_out)
     }
 }

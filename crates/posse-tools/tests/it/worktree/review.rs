@@ -74,6 +74,18 @@ async fn all_that_differs_is_told_and_nothing_is_changed() {
 }
 
 #[tokio::test]
+async fn files_that_are_too_many_are_counted() {
+    let ground = Ground::new();
+    let worktree = ground.make().await.worktree;
+    for number in 0..2_003 {
+        write(&worktree.path.join(format!("new/{number}")), "a line\n");
+    }
+    let diff = ground.trees.diff(&worktree).unwrap();
+    assert_eq!((diff.files.len(), diff.left_out), (1_000, 1_003));
+    assert_eq!(ground.trees.summary(&worktree).unwrap().files, 2_003);
+}
+
+#[tokio::test]
 async fn work_of_the_parent_is_not_the_agents() {
     let ground = Ground::new();
     ground.write("r/a.txt", "one\ntwo\nthree\n");
