@@ -24,6 +24,7 @@ pub(crate) use self::reader::BoardPlace;
 use self::reader::BoardReader;
 use self::whole_screen::{ScreenEvent, WholeScreen};
 use self::worktrees::WantedReading;
+use crate::assemble::reviewed_worktrees::no_worktree;
 use crate::assemble::store::OpenStore;
 use crate::config::look::Look;
 use crate::headless::editor::edit;
@@ -310,7 +311,7 @@ impl LiveBoard {
         file: Option<String>,
     ) -> anyhow::Result<anyhow::Result<()>> {
         let Some(mut path) = self.reader.worktrees.path(agent) else {
-            return Ok(Err(anyhow::anyhow!("there is no such worktree any more")));
+            return Ok(Err(no_worktree()));
         };
         path.extend(file);
         screen.give_back().await;

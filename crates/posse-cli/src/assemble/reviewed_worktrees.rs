@@ -116,11 +116,16 @@ impl ReviewedWorktrees {
 
     fn ended(&self, agent: AgentId) -> anyhow::Result<Found> {
         let found = self.worktrees.list_of(|it| it == agent)?.into_iter().next();
-        let found = found.ok_or_else(|| anyhow::anyhow!("there is no such worktree any more"))?;
+        let found = found.ok_or_else(no_worktree)?;
         anyhow::ensure!(
             !found.live,
             "its agent runs: stop the process that hosts it first"
         );
         Ok(found)
     }
+}
+
+/// Returns the error that a worktree is gone.
+pub(crate) fn no_worktree() -> anyhow::Error {
+    anyhow::anyhow!("there is no such worktree any more")
 }

@@ -10,7 +10,7 @@ use posse_protocol::AgentId;
 use posse_tui::board::{Board, BoardInput, BoardReview, BoardScreen, WorktreeChanges};
 use tokio::task::JoinSet;
 
-use crate::assemble::reviewed_worktrees::{ReviewedWorktrees, WorktreeSite};
+use crate::assemble::reviewed_worktrees::{ReviewedWorktrees, WorktreeSite, no_worktree};
 
 /// Time between two readings of what has changed.
 const PERIOD: Duration = Duration::from_secs(2);
@@ -167,11 +167,11 @@ impl WorktreeReader {
     fn begin_wanted(&mut self, worktrees: ReviewedWorktrees, wanted: WantedReading) {
         match wanted {
             WantedReading::Review(agent) => {
-                let Some(site) = self.sites.get(&agent).cloned() else {
-                    return;
-                };
-                self.reading
-                    .spawn_blocking(move || WorktreeReading::Review(worktrees.review(&site)));
+                let site = self.sites.get(&agent).cloned();
+                self.reading.spawn_blocking(move || {
+                    let site = site.ok_or_else(no_worktree);
+                    WorktreeReading::Review(site.and_then(|site| worktrees.review(&site)))
+                });
             }
             WantedReading::Loss(agent) => {
                 self.reading
@@ -288,6 +288,14 @@ mod tests {
         let read = reader.next(&clock).await.unwrap();
         let input = reader.on_read(read);
         let told = "there is no such worktree any more";
+        assert!(
+            matches!(&input, BoardInput::Notice(why) if why == told),
+            "{input:?}"
+        );
+        reader.want(WantedReading::Review(agent()));
+        assert_eq!(begin(&mut reader, &shown, PERIOD), 1);
+        let read = reader.next(&clock).await.unwrap();
+        let input = reader.on_read(read);
         assert!(
             matches!(&input, BoardInput::Notice(why) if why == told),
             "{input:?}"
