@@ -190,13 +190,13 @@ impl Git {
 
     /// Runs it and returns its output.
     pub(crate) fn run(self) -> Result<Vec<u8>, GitError> {
-        heard(child::run(self.command, self.input.as_deref(), self.limit)?)
+        output(child::run(self.command, self.input.as_deref(), self.limit)?)
     }
 
     /// Runs it and returns the first `most` bytes of its output.
-    pub(crate) fn start(self, most: usize) -> Result<Vec<u8>, GitError> {
+    pub(crate) fn first_bytes(self, most: usize) -> Result<Vec<u8>, GitError> {
         let input = self.input.as_deref();
-        heard(child::run_kept(self.command, input, self.limit, most)?)
+        output(child::run_kept(self.command, input, self.limit, most)?)
     }
 
     /// Runs it and returns its output without the last line end.
@@ -209,7 +209,7 @@ impl Git {
 }
 
 /// Returns the output, unless it has failed.
-fn heard(heard: Heard) -> Result<Vec<u8>, GitError> {
+fn output(heard: Heard) -> Result<Vec<u8>, GitError> {
     let Heard {
         printed,
         said,

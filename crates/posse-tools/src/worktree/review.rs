@@ -13,7 +13,7 @@ use posse_protocol::{AgentId, FileDiff};
 use crate::git::{Git, GitError};
 
 use super::carry::DraftIndex;
-use super::registration::{Marked, Registration};
+use super::registration::Registration;
 use super::sweep::known;
 use super::{GitWorktrees, WorktreeError};
 
@@ -98,14 +98,8 @@ impl GitWorktrees {
         for root in self.roots()? {
             let agents: BTreeSet<AgentId> = known(&root);
             for agent in agents.into_iter().filter(|agent| meant(*agent)) {
-                let Marked::Yes(marker) = root.registration(agent).marked() else {
-                    continue;
-                };
-                let worktree = marker.worktree;
-                if marker.agent == agent
-                    && worktree.path == root.path(agent)
-                    && worktree.path.is_dir()
-                {
+                let worktree = self.marked(&root, agent);
+                if let Some(worktree) = worktree.filter(|it| it.path.is_dir()) {
                     places.push(WorktreePlace {
                         agent,
                         worktree,
@@ -190,7 +184,7 @@ impl ReviewedCheckout<'_> {
             });
         let git = git.word("diff").words(FORM).words(form);
         let git = git.word(given.unwrap_or(&self.worktree.base)).word("--");
-        Ok((git.start(MOST_BYTES)?, left_out))
+        Ok((git.first_bytes(MOST_BYTES)?, left_out))
     }
 
     /// Adds the files to an index that git does not know, each as an empty one: what is in them

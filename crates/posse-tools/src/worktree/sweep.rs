@@ -144,7 +144,7 @@ impl GitWorktrees {
     }
 
     /// Returns the worktree as it was handed out, if that is known.
-    fn marked(&self, root: &WorktreeRoot, agent: AgentId) -> Option<Worktree> {
+    pub(super) fn marked(&self, root: &WorktreeRoot, agent: AgentId) -> Option<Worktree> {
         match root.registration(agent).marked() {
             Marked::Yes(marker)
                 if marker.agent == agent && marker.worktree.path == root.path(agent) =>
