@@ -10,6 +10,8 @@ use crate::text::one_line;
 
 /// Number of characters that are kept of a text that is shown in a column.
 const COLUMN: usize = 300;
+/// Number of characters of a commit's name.
+const COMMIT: usize = 7;
 
 /// What is shown on a board: agents of which sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,6 +206,11 @@ pub struct ReviewFile {
     pub change: FileDiff,
     /// What lines do not say: that it was deleted, or is not text.
     pub note: Option<String>,
+}
+
+/// Returns the first characters of a commit's name.
+pub(super) fn short_commit(name: &str) -> String {
+    name.chars().take(COMMIT).collect()
 }
 
 /// Returns text for a column: one line, not too long, and safe to show.

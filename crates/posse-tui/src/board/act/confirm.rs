@@ -36,12 +36,12 @@ pub(in crate::board) enum Confirm {
     /// Deletes a comment of the review.
     DeleteComment(CommentId),
     /// Deletes all comments of the review, which were not sent.
-    DropComments(DroppedFor),
+    DropComments(DropReason),
 }
 
 /// What the person wants that the comments of a review would be lost for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::board) enum DroppedFor {
+pub(in crate::board) enum DropReason {
     /// To close the review.
     Close,
     /// Something that ends the board.
@@ -134,8 +134,8 @@ pub(in crate::board) fn confirmed(it: &mut Board, now_ms: i64) -> Vec<BoardEffec
         Some(Confirm::DropComments(wanted)) => {
             it.worktrees.close();
             match wanted {
-                DroppedFor::Close => Vec::new(),
-                DroppedFor::Effect(effect) => vec![*effect],
+                DropReason::Close => Vec::new(),
+                DropReason::Effect(effect) => vec![*effect],
             }
         }
         None => Vec::new(),

@@ -2,7 +2,7 @@
 
 use posse_protocol::AgentId;
 
-use super::confirm::{Confirm, DroppedFor};
+use super::confirm::{Confirm, DropReason};
 use crate::board::action::WorktreeAction;
 use crate::board::layout::{is_reviewing, list_height};
 use crate::board::line::{FootLine, LineUse};
@@ -212,7 +212,7 @@ fn close(it: &mut Board) {
     }
     match it.worktrees.unsent() {
         0 => it.worktrees.close(),
-        _ => it.confirm = Some(Confirm::DropComments(DroppedFor::Close)),
+        _ => it.confirm = Some(Confirm::DropComments(DropReason::Close)),
     }
 }
 
@@ -226,7 +226,7 @@ pub(in crate::board) fn keep_comments(
         && let Some(at) = effects.iter().position(ends)
     {
         let effect = Box::new(effects.remove(at));
-        it.confirm = Some(Confirm::DropComments(DroppedFor::Effect(effect)));
+        it.confirm = Some(Confirm::DropComments(DropReason::Effect(effect)));
     }
     effects
 }

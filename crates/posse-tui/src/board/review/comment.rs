@@ -2,13 +2,11 @@
 
 use posse_protocol::{DiffLine, LineChange};
 
-use crate::board::facts::{BoardReview, ReviewFile};
+use crate::board::facts::{BoardReview, ReviewFile, short_commit};
 use crate::text::numbered;
 
 /// Number of characters of a line that are quoted.
 const QUOTED: usize = 200;
-/// Number of characters of a commit's name.
-pub(super) const COMMIT: usize = 7;
 
 /// What a comment is known by while others come and go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,7 +152,7 @@ impl CommentPlace {
 
 /// Returns comments as a message to the agent.
 pub(super) fn message(review: &BoardReview, comments: &[&Comment]) -> String {
-    let base: String = review.base.chars().take(COMMIT).collect();
+    let base = short_commit(&review.base);
     let mut text = format!(
         "I have reviewed the changes in your worktree (branch {}, since {base}).\n",
         review.branch

@@ -6,15 +6,13 @@ use ratatui_core::text::{Line, Span};
 use super::columns::{fitted, mark};
 use super::lists::rows;
 use super::{DrawnPart, rule};
+use crate::board::facts::short_commit;
 use crate::board::review::{COMMENT_INDENT, DiffReview, ReviewRow};
 use crate::board::{Board, BoardReview, BoardWorktree, ReviewFile, WorktreeChanges, act};
 use crate::text::{
     changed_file, clip, diff_line, gap, more_lines, number_columns, one_line, wrap_hard,
 };
 use crate::theme::ColorRole;
-
-/// Number of characters of a commit's name.
-const COMMIT: usize = 7;
 
 /// Returns the list of worktrees.
 pub(super) fn list(it: &Board, width: u16, height: usize) -> DrawnPart {
@@ -40,7 +38,7 @@ pub(super) fn list(it: &Board, width: u16, height: usize) -> DrawnPart {
         line.push_span(Span::styled(format!(" {word:<5} "), Style::new().dim()));
         let words_width = usize::from(width / 3).clamp(16, 34);
         line.push_span(Span::styled(fitted(&words, words_width), words_style));
-        let base = commit(&worktree.base);
+        let base = short_commit(&worktree.base);
         let place = format!(" since {base} on {}", worktree.branch);
         line.push_span(Span::styled(place, Style::new().dim()));
         line
@@ -83,10 +81,6 @@ fn files_changed((files, added, removed): (u64, u64, u64)) -> String {
         1 => format!("1 file +{added} −{removed}"),
         count => format!("{count} files +{added} −{removed}"),
     }
-}
-
-fn commit(name: &str) -> String {
-    name.chars().take(COMMIT).collect()
 }
 
 /// Returns the review.
@@ -159,7 +153,7 @@ fn title(name: &str, review: &DiffReview) -> String {
     format!(
         "{name}{comments} · {} · since {} on {}",
         files_changed(counts),
-        commit(&one_line(&shown.base)),
+        short_commit(&one_line(&shown.base)),
         one_line(&shown.branch)
     )
 }
