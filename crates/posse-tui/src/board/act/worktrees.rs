@@ -3,7 +3,7 @@
 use posse_protocol::AgentId;
 
 use super::confirm::{Confirm, DropReason};
-use crate::board::action::WorktreeAction;
+use crate::board::action::{Action, WorktreeAction};
 use crate::board::layout::{is_reviewing, list_height};
 use crate::board::line::{FootLine, LineUse};
 use crate::board::review::ReviewStep;
@@ -182,7 +182,10 @@ fn send(it: &mut Board) -> Vec<BoardEffect> {
     match message {
         Some((agent, words)) => vec![BoardEffect::SendReview(agent, words)],
         None => {
-            it.notice = Some("no comment is written: c writes one".to_owned());
+            let comment = Action::Worktree(WorktreeAction::Comment);
+            let key = it.keys.0.first(comment);
+            let key = key.as_deref().unwrap_or(":comment");
+            it.notice = Some(format!("no comment is written: {key} writes one"));
             Vec::new()
         }
     }
