@@ -120,7 +120,7 @@ fn inputs() -> impl Strategy<Value = Vec<BoardInput>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    // proves UI-19 (part: any keys)
+    // proves UI-19 (part: stray keys)
     #[test]
     fn no_comment_is_lost_by_any_keys(inputs in inputs()) {
         let mut twins = Twins::new();
