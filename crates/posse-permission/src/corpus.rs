@@ -17,15 +17,23 @@ struct Entry {
     verdict: String,
 }
 
-/// Not of this room: starting agents, servers, settings, working directories, HTTP.
-const OTHER_ROOMS: &[&str] = &["C162", "C163", "C164", "C165", "C166", "C167", "C168"];
+/// Held by another room, by a test that names the entry: whoever opens the file, resolves the name,
+/// starts the agent or reads the settings.
+const OTHER_ROOMS: &[(&str, &str)] = &[
+    ("C110", "posse-tools/tests/it/bypasses.rs"),
+    ("C140", "posse-tools/tests/it/files.rs"),
+    ("C145", "posse-tools/tests/it/files.rs"),
+    ("C154", "posse-tools/tests/it/race.rs"),
+    ("C155", "posse-tools/tests/it/files.rs"),
+    ("C160", "posse-tools/tests/it/web.rs"),
+    ("C162", "posse-permission/src/rights/tests.rs"),
+    ("C163", "posse-protocol/src/name.rs"),
+    ("C166", "posse-cli/src/config/settings/tests.rs"),
+    ("C167", "posse-tools/tests/it/files.rs"),
+];
 
-/// Only whoever opens the file can tell: links, pipes, hard links, races.
-const NEED_THE_DISK: &[&str] = &["C110", "C145", "C154", "C155"];
-
-/// Asked about where the corpus wants a denial: the file and network tools refuse these themselves. An
-/// entry that becomes exact must leave this list.
-const INEXACT: &[&str] = &["C140", "C158", "C160"];
+/// Not built yet: MCP servers, the HTTP API.
+const OPEN: &[&str] = &["C164", "C165", "C168"];
 
 /// The rules that the corpus was written for.
 pub(super) fn policy() -> Policy {
@@ -80,8 +88,7 @@ fn subjects(entry: &Entry) -> Vec<Subject> {
         host: host.to_owned(),
     };
     match entry.id.as_str() {
-        _ if entry.tool == "Bash" => vec![Subject::Runs(entry.input.clone())],
-        "C140" => reads(&["/w-evil/x"]),
+        _ if entry.tool == "Bash" => vec![Subject::runs(entry.input.clone())],
         "C141" => reads(&["/h/.ssh/id_rsa"]),
         "C142" => reads(&["/w/link-to-env", "/w/.env"]),
         "C143" => reads(&["/w/.ENV"]),
@@ -106,11 +113,6 @@ fn subjects(entry: &Entry) -> Vec<Subject> {
         "C157" => edits(&["/tmp/fixed-name.md"]),
         "C158" => vec![host("docs.python.org.evil.invalid")],
         "C159" => vec![host("evil.invalid\0.allowed.com")],
-        "C160" => vec![
-            host("127.0.0.1"),
-            host("[::ffff:127.0.0.1]"),
-            host("169.254.169.254"),
-        ],
         "C161" => vec![host("denied.com")],
         other => panic!("{other} has no subject"),
     }
@@ -140,7 +142,8 @@ fn entries() -> impl Iterator<Item = Entry> {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap());
     entries.filter(|entry: &Entry| {
-        !OTHER_ROOMS.contains(&&*entry.id) && !NEED_THE_DISK.contains(&&*entry.id)
+        let is_it = |(id, _): &(&str, &str)| *id == entry.id;
+        !OTHER_ROOMS.iter().any(is_it) && !OPEN.contains(&&*entry.id)
     })
 }
 
@@ -168,12 +171,10 @@ fn verdict(entry: &Entry, subject: Subject, workspace: &Workspace) -> (&'static 
 
 #[test]
 fn the_corpus_is_answered() {
-    let mut inexact = Vec::new();
     let mut told = Vec::new();
-    let mut count = 0;
+    let mut count = OTHER_ROOMS.len();
     for entry in entries() {
         count += 1;
-        let mut exact = true;
         for subject in subjects(&entry) {
             let (given, why) = verdict(&entry, subject, &workspace());
             let input: String = entry.input.chars().take(80).collect();
@@ -183,18 +184,31 @@ fn the_corpus_is_answered() {
                 entry.id
             );
             if given != entry.verdict {
-                exact = false;
                 told.push(format!(
                     "{} {given} not {}: {input} ({why})",
                     entry.id, entry.verdict
                 ));
             }
         }
-        if !exact {
-            inexact.push(entry.id);
-        }
     }
-    assert_eq!(inexact, INEXACT, "of {count}:\n{}", told.join("\n"));
+    assert!(told.is_empty(), "of {count}:\n{}", told.join("\n"));
+    assert_eq!((count, OPEN.len()), (165, 3));
+}
+
+#[test]
+fn what_other_rooms_hold_is_tested_there() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for (id, file) in OTHER_ROOMS {
+        let text = std::fs::read_to_string(crates.join(file)).unwrap();
+        let mut lines = text.lines().map(str::trim);
+        let is_named = |line: &str| line.starts_with("// corpus") && line.contains(id);
+        assert!(lines.any(is_named), "{id} is not in {file}");
+        let test = lines.find(|line| !line.starts_with("//"));
+        assert!(
+            test.is_some_and(|line| line.contains("test")),
+            "{id}: {test:?}"
+        );
+    }
 }
 
 /// The worktree of an agent, and one that an agent in it was given.
@@ -210,7 +224,7 @@ fn moved(subject: &Subject, top: &Path) -> Option<Subject> {
         paths.iter().map(one).collect()
     };
     match subject {
-        Subject::Runs(command) => (!command.contains("/w")).then(|| subject.clone()),
+        Subject::Runs { command, .. } => (!command.contains("/w")).then(|| subject.clone()),
         Subject::Reads(paths) => Some(Subject::Reads(all(paths))),
         Subject::Edits(paths) => Some(Subject::Edits(all(paths))),
         other => Some(other.clone()),
@@ -230,7 +244,8 @@ fn the_corpus_is_answered_alike_in_a_worktree() {
                     continue;
                 };
                 count += 1;
-                let leaves = matches!(&moved, Subject::Runs(command) if command.contains(".."));
+                let leaves =
+                    matches!(&moved, Subject::Runs { command, .. } if command.contains(".."));
                 let (given, why) = verdict(&entry, moved, there);
                 let (expected, _) = verdict(&entry, subject, &workspace());
                 // What lies around a worktree is protected.

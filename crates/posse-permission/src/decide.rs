@@ -6,7 +6,7 @@ use posse_protocol::{PermissionMode, QuestionKind};
 
 use super::Policy;
 use super::mirror::RulePaths;
-use super::path::protected;
+use super::path::{protected, watched};
 use super::rule::{About, Rule};
 use super::shell::Line;
 use posse_port::tool::{Intent, Subject, Workspace};
@@ -35,7 +35,7 @@ pub fn decide(
         return Verdict::Deny(format!("{tool} is not one of the tools of this session"));
     }
     let line = match &intent.subject {
-        Subject::Runs(command) => Some(Line::read(command, workspace)),
+        Subject::Runs { command, disk } => Some(Line::read(command, disk, workspace)),
         _ => None,
     };
     let call = Call {
@@ -76,7 +76,7 @@ pub fn decide(
     if let Some(why) = call.untouchable() {
         return Verdict::Deny(why);
     }
-    if mode == PermissionMode::Plan && !intent.read_only {
+    if mode == PermissionMode::Plan && !call.only_reads() {
         return Verdict::Deny(format!(
             "plan mode is on: only calls that change nothing run, and {tool} may change something; \
              submit the plan, or leave plan mode with another --permission-mode"
@@ -171,6 +171,14 @@ impl Call<'_> {
         })
     }
 
+    /// Returns true if the call changes nothing.
+    fn only_reads(&self) -> bool {
+        match &self.line {
+            Some(line) => line.only_reads(self.policy),
+            None => self.intent.read_only,
+        }
+    }
+
     /// Returns the reason if no rule can allow the call.
     fn untouchable(&self) -> Option<String> {
         // A person would not see them in a question, so they could not know what they approve.
@@ -184,12 +192,34 @@ impl Call<'_> {
             Subject::Fetches { host } if strange(host) => {
                 Some("the host name contains control characters".into())
             }
+            Subject::Fetches { host } => self.lookalike(host),
             Subject::Edits(paths) => paths
                 .iter()
                 .find_map(|path| forbidden_edit(path, self.workspace)),
-            Subject::Runs(_) => self.line.as_ref().and_then(Line::untouchable),
+            Subject::Runs { .. } => self.line.as_ref().and_then(Line::untouchable),
             _ => None,
         }
+    }
+
+    /// Returns the reason if a host only begins like one for which there is a rule: nobody means
+    /// `docs.rs.example.com`.
+    fn lookalike(&self, host: &str) -> Option<String> {
+        let hosts = self
+            .policy
+            .allow
+            .iter()
+            .filter_map(|rule| match &rule.about {
+                About::Host(domain) => domain.name(),
+                _ => None,
+            });
+        let begins_so = |name: &&str| {
+            let rest = host.strip_prefix(*name);
+            rest.is_some_and(|rest| rest.starts_with('.') && rest.len() > 1)
+        };
+        let name = hosts.into_iter().find(begins_so)?;
+        (!self.allows(|about| matches!(about, About::Host(domain) if domain.matches(host)))).then(|| {
+            format!("{host} begins like {name}, for which there is a rule, but belongs to somebody else")
+        })
     }
 
     /// Returns `Ok` if a rule or the mode allows the call; else the reason, and the rule that
@@ -203,13 +233,13 @@ impl Call<'_> {
             ));
         }
         // A rule for all commands does not cover every command line.
-        let runs = matches!(self.intent.subject, Subject::Runs(_));
+        let runs = matches!(self.intent.subject, Subject::Runs { .. });
         let names = |rule: &Rule| rule.names_tool(self.tool);
         if !runs && self.policy.allow.iter().any(names) {
             return Ok(());
         }
         let free = match &self.intent.subject {
-            Subject::Runs(_) => {
+            Subject::Runs { .. } => {
                 return self
                     .line
                     .as_ref()
@@ -226,8 +256,9 @@ impl Call<'_> {
                 (inside && self.intent.read_only) || self.allows(rule)
             }),
             Subject::Edits(paths) => paths.iter().all(|path| {
-                let accepted =
-                    self.mode == PermissionMode::AcceptEdits && self.workspace.holds(path);
+                let accepted = self.mode == PermissionMode::AcceptEdits
+                    && self.workspace.holds(path)
+                    && watched(path, self.workspace).is_none();
                 let rule = |about: &About| match about {
                     About::Edit(pattern) => pattern.allows(path, self.workspace),
                     _ => false,
@@ -276,7 +307,7 @@ impl Call<'_> {
             last.unwrap_or_default()
         };
         match &self.intent.subject {
-            Subject::Nothing | Subject::Runs(_) | Subject::Asks(_) => self.tool.to_owned(),
+            Subject::Nothing | Subject::Runs { .. } | Subject::Asks(_) => self.tool.to_owned(),
             Subject::Reads(paths) => format!("Read(/{})", last(paths)),
             Subject::Edits(paths) => format!("Edit(/{})", last(paths)),
             Subject::Fetches { host } => format!("WebFetch(domain:{host})"),

@@ -284,8 +284,9 @@ pub(super) fn absolute(cwd: &Path, path: &str) -> PathBuf {
     out
 }
 
-/// Returns what `/proc/self/root` and `/proc/self/cwd` refer to.
-fn behind_proc(cwd: &Path, path: &Path) -> Option<PathBuf> {
+/// Returns what `/proc/self/root` and `/proc/self/cwd` refer to, for a command that runs in this
+/// directory.
+pub fn behind_proc(cwd: &Path, path: &Path) -> Option<PathBuf> {
     let mut parts = path
         .strip_prefix("/proc")
         .ok()?
@@ -317,6 +318,9 @@ const PROTECTED: &[&str] = &[
     ".posse",
     ".claude",
     ".agent",
+    ".codex",
+    ".cursor",
+    ".gemini",
     ".mcp.json",
     // Editors and package tools that run what they read.
     ".vscode",
@@ -324,6 +328,23 @@ const PROTECTED: &[&str] = &[
     ".envrc",
     ".npmrc",
     ".ripgreprc",
+    ".bazelrc",
+    ".cargo",
+    ".devcontainer",
+    ".exrc",
+    ".gdbinit",
+    ".githooks",
+    ".husky",
+    ".lldbinit",
+    ".mise.toml",
+    ".nvimrc",
+    ".pnpmfile.cjs",
+    ".pre-commit-config.yaml",
+    ".tool-versions",
+    ".vimrc",
+    ".yarn",
+    ".yarnrc.yml",
+    ".zed",
     // Shells.
     ".bashrc",
     ".bash_profile",
@@ -343,6 +364,27 @@ const PROTECTED: &[&str] = &[
     ".inputrc",
 ];
 
+/// Files that run later, too, but that people edit often: nobody edits them unasked in mode
+/// acceptEdits, and a rule can allow it. With `HEAD` a directory can become a repository.
+const WATCHED: &[&str] = &[
+    ".github/workflows",
+    "conftest.py",
+    "HEAD",
+    "mise.toml",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+];
+
+/// Returns the watched name in a path.
+pub(super) fn watched(path: &Path, workspace: &Workspace) -> Option<&'static str> {
+    let parts = folded_parts(&Path::new("/").join(inside(path, workspace)));
+    let is_named = |watched: &&&str| {
+        let names: Vec<String> = watched.split('/').map(fold_text).collect();
+        parts.windows(names.len()).any(|parts| parts == names)
+    };
+    WATCHED.iter().find(is_named).copied()
+}
+
 /// Returns the protected name in the path, whether or not it exists. Names of roots do not count:
 /// a worktree is inside a `.posse`.
 pub(super) fn protected(path: &Path, workspace: &Workspace) -> Option<&'static str> {
@@ -354,20 +396,22 @@ pub(super) fn may_be_protected(glob: &Path, workspace: &Workspace) -> Option<&'s
     named_protected(glob, workspace, |name, part| overlap(part, name))
 }
 
+/// Returns the part of a path inside the deepest root that has it: a worktree lies in posse's home,
+/// and `.posse` above it must not protect everything inside.
+fn inside<'p>(path: &'p Path, workspace: &Workspace) -> &'p Path {
+    let tops = workspace.tops().filter(|top| path.starts_with(top));
+    let top = tops.max_by_key(|top| top.components().count());
+    top.and_then(|top| path.strip_prefix(top).ok())
+        .unwrap_or(path)
+}
+
 /// Returns the protected name inside the workspace's part of a path.
 fn named_protected(
     path: &Path,
     workspace: &Workspace,
     is: impl Fn(&str, &str) -> bool,
 ) -> Option<&'static str> {
-    let tops = workspace.tops().filter(|top| path.starts_with(top));
-    // The deepest one: a worktree lies in posse's home, and `.posse` above it must not protect
-    // everything inside.
-    let top = tops.max_by_key(|top| top.components().count());
-    let inside = top
-        .and_then(|top| path.strip_prefix(top).ok())
-        .unwrap_or(path);
-    inside.components().find_map(|part| {
+    inside(path, workspace).components().find_map(|part| {
         let part = part.as_os_str().to_string_lossy().to_lowercase();
         PROTECTED.iter().find(|name| is(name, &part)).copied()
     })

@@ -94,14 +94,11 @@ impl CommandPattern {
         self.is_exact() && self.written == command.trim()
     }
 
-    /// Returns true if it matches these words, as the command gets them. For allow rules.
-    pub(super) fn allows(&self, words: &[&str]) -> bool {
-        let text = words.join(&BETWEEN.to_string());
-        self.strict.matches(&text)
-            || self
-                .alone
-                .as_ref()
-                .is_some_and(|(strict, _)| strict.matches(&text))
+    /// Returns true if it matches these words, as the command gets them, joined by [`BETWEEN`]. For
+    /// allow rules.
+    pub(super) fn allows(&self, words: &str) -> bool {
+        let is_alone = |(strict, _): &(Glob, Glob)| strict.matches(words);
+        self.strict.matches(words) || self.alone.as_ref().is_some_and(is_alone)
     }
 
     /// Returns true if it could match this text. For deny and ask rules.
@@ -111,6 +108,18 @@ impl CommandPattern {
                 .alone
                 .as_ref()
                 .is_some_and(|(_, loose)| loose.matches(text))
+    }
+
+    /// Returns how much it says, in bytes.
+    pub(super) fn length(&self) -> usize {
+        self.written.len()
+    }
+
+    /// Returns the name of the program that it is about, up to its first `*`.
+    pub(super) fn program(&self) -> &str {
+        let first = self.strict.pieces.first().map_or("", String::as_str);
+        let word = first.split(BETWEEN).next().unwrap_or(first);
+        word.rsplit('/').next().unwrap_or(word)
     }
 
     /// Returns true if the pattern itself begins with these words.
@@ -178,6 +187,14 @@ impl Domain {
         })
     }
 
+    /// Returns the host that it is, or that it is below.
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Any => None,
+            Self::Itself(name) | Self::Beneath(name) => Some(name),
+        }
+    }
+
     /// Compares label by label: neither `python.org.evil.example` nor `xpython.org` is below
     /// `python.org`.
     pub(super) fn matches(&self, host: &str) -> bool {
@@ -217,7 +234,7 @@ mod tests {
         ];
         for (pattern, words, expected) in table {
             assert_eq!(
-                CommandPattern::new(pattern).allows(words),
+                CommandPattern::new(pattern).allows(&words.join(&BETWEEN.to_string())),
                 *expected,
                 "{pattern} and {words:?}"
             );

@@ -14,6 +14,8 @@ pub enum RuleProblem {
     NoTool,
     #[error("a rule cannot allow everything; use a permission mode")]
     AllowsEverything,
+    #[error("a rule that begins with `*` would allow any program; name the program")]
+    AnyProgram,
     #[error("it needs `domain:` and a host, such as `domain:docs.rs`")]
     NoDomain,
     #[error("use Read(…) and Edit(…) for paths, for {0} too")]

@@ -1,13 +1,18 @@
 //! Shell commands and the rules. Every command in a line counts for denying; for allowing, every
 //! one must be plain and allowed.
 
+mod free;
 mod lexical;
+mod named;
 mod options;
+mod recursive;
 mod script;
 mod suggested;
 mod within;
 mod word;
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -15,11 +20,11 @@ use self::script::{File, Script, Simple};
 use self::word::Word;
 use super::Policy;
 use super::decide::{forbidden_edit, is_protected, unallowed};
-use super::path::{absolute, may_be_protected};
-use super::pattern::CommandPattern;
+use super::path::{absolute, may_be_protected, watched};
+use super::pattern::{BETWEEN, CommandPattern};
 use super::rule::About;
 use crate::mirror::RulePaths;
-use posse_port::tool::Workspace;
+use posse_port::tool::{CommandDisk, LeadKind, PathLead, Workspace};
 
 /// Maximum length of a command that rules can allow: nobody thinks of longer ones when writing a
 /// rule.
@@ -46,7 +51,7 @@ const HARMLESS: &[&str] = &[
 /// Commands that do not write to files named by their arguments.
 const READERS: &[&str] = &[
     "cat", "cd", "diff", "du", "echo", "egrep", "fgrep", "file", "find", "grep", "head", "ls",
-    "printf", "rg", "stat", "tail", "test", "wc", "[",
+    "printf", "rg", "sed", "stat", "tail", "test", "wc", "[",
 ];
 
 /// Subcommands of git that do not write to files named by their arguments. Git itself is not a
@@ -73,9 +78,33 @@ fn parsed<T>(parse: impl FnOnce() -> Option<T>) -> Option<T> {
     catch_unwind(AssertUnwindSafe(parse)).ok().flatten()
 }
 
+/// Returns the paths that a command could name, absolute and with their `.` and `..`: what the disk
+/// has there counts for the verdict.
+pub fn named_paths(command: &str, workspace: &Workspace) -> BTreeSet<PathBuf> {
+    let disk = CommandDisk::default();
+    let line = Line::read(command, &disk, workspace);
+    let files = line.script.files.iter().map(|file| &file.name);
+    let words = line.arguments().chain(files);
+    let values = words.flat_map(named::values);
+    let named = |value: std::borrow::Cow<'_, str>| {
+        let places = line.places.iter();
+        let paths = places.map(|place| line.named(place, &value));
+        paths.collect::<Vec<_>>()
+    };
+    values.flat_map(named).collect()
+}
+
+/// Returns true if a command only reads, as far as its words tell.
+pub fn only_reads(command: &str, workspace: &Workspace) -> bool {
+    let disk = CommandDisk::default();
+    Line::read(command, &disk, workspace).only_reads(&Policy::default())
+}
+
 /// A parsed command line.
 pub(super) struct Line<'a> {
     command: &'a str,
+    /// What the disk has at the paths that it names.
+    disk: &'a CommandDisk,
     workspace: &'a Workspace,
     script: Script,
     /// The texts that deny and ask rules are compared with.
@@ -88,7 +117,7 @@ pub(super) struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// Parses a command line.
-    pub(super) fn read(command: &'a str, workspace: &'a Workspace) -> Self {
+    pub(super) fn read(command: &'a str, disk: &'a CommandDisk, workspace: &'a Workspace) -> Self {
         let script = script::read(command, workspace);
         let mut texts = vec![command.trim().to_owned()];
         let mut places = vec![workspace.cwd.clone()];
@@ -115,11 +144,15 @@ impl<'a> Line<'a> {
                     .and_then(Path::to_str)
                     .unwrap_or("/");
                 let to = arguments.iter().find(|word| !word.text.starts_with('-'));
+                // With -P, `..` counts from where a link leads.
+                let is_option = |word: &Word| word.text.starts_with('-');
+                lost |= arguments.iter().any(is_option)
+                    && to.is_some_and(|word| word.text.contains(".."));
                 here = absolute(&here, to.map_or(home, |word| word.text.as_str()));
                 if !places.contains(&here) {
                     places.push(here.clone());
                 }
-                lost = places.len() > MOST_PLACES;
+                lost |= places.len() > MOST_PLACES;
             }
         }
         let words: usize = script
@@ -137,6 +170,7 @@ impl<'a> Line<'a> {
             > MOST_PATHS;
         Self {
             command,
+            disk,
             workspace,
             script,
             texts,
@@ -182,6 +216,15 @@ impl<'a> Line<'a> {
     pub(super) fn perhaps_touched_by(&self, about: &About) -> bool {
         let globs = |word: &&Word| word.glob;
         match about {
+            // A wildcard in the name of a program.
+            About::Command(pattern) => {
+                let names = self.script.commands.iter();
+                let mut names = names.filter_map(|command| command.words.first());
+                names
+                    .by_ref()
+                    .filter(globs)
+                    .any(|name| within::may_be(name, pattern.program()))
+            }
             About::Read(pattern) => {
                 let mut words = self
                     .arguments()
@@ -236,7 +279,7 @@ impl<'a> Line<'a> {
         forbidden_edit(path, self.workspace).or_else(perhaps)
     }
 
-    /// Returns `Ok` if rules allow all of it; else the reason.
+    /// Returns `Ok` if rules allow all of it, or it only reads what may be read; else the reason.
     pub(super) fn allowed(&self, policy: &Policy) -> Result<(), String> {
         let patterns = || {
             policy.allow.iter().filter_map(|rule| match &rule.about {
@@ -268,30 +311,48 @@ impl<'a> Line<'a> {
         if let Some(why) = self.script.opaque {
             return Err(beyond(why));
         }
-        if self.lost {
-            return Err(beyond("it involves too many directories"));
+        if self.lost || self.disk.is_cut {
+            return Err(beyond("it involves too many directories or files"));
         }
         self.script
             .files
             .iter()
             .try_for_each(|file| self.file_allowed(file, policy))?;
-        for command in self
-            .script
-            .commands
-            .iter()
+        let allowing: Vec<&CommandPattern> = patterns().collect();
+        let mut commands = self.script.commands.iter();
+        commands
+            .by_ref()
             .filter(|command| !command.within)
-        {
-            let allowing: Vec<_> = patterns().collect();
-            self.command_allowed(command, &allowing, policy)?;
-        }
-        Ok(())
+            .try_for_each(|command| self.command_allowed(command, &allowing, policy))
+    }
+
+    /// Returns true if it only reads: no rule is needed for it, and nothing that it does is lost if
+    /// it is done again.
+    pub(super) fn only_reads(&self, policy: &Policy) -> bool {
+        let is_plain = self.command.len() <= LONGEST
+            && !self.command.chars().any(is_invisible)
+            && self.script.opaque.is_none()
+            && !self.lost
+            && !self.disk.is_cut;
+        let reads = |file: &File| file.is_free() || !file.writes;
+        let is_free = |command: &Simple| self.command_allowed(command, &[], policy).is_ok();
+        let mut commands = self.script.commands.iter().filter(|it| !it.within);
+        is_plain
+            && self.unnamed_posse(&[]).is_none()
+            && self
+                .script
+                .files
+                .iter()
+                .all(|file| reads(file) && self.file_allowed(file, policy).is_ok())
+            && commands.all(is_free)
     }
 
     /// Returns the first command that could run posse and that none of these rules names in full.
     fn unnamed_posse(&self, exact: &[&CommandPattern]) -> Option<String> {
         let named = |words: &[Word]| {
+            let joined = joined(words);
             words.iter().all(|word| word.literal && !word.glob)
-                && exact.iter().any(|pattern| pattern.allows(&texts(words)))
+                && exact.iter().any(|pattern| pattern.allows(&joined))
         };
         let runs_posse = |command: &&Simple| {
             let inner = within::innermost(&command.words);
@@ -324,7 +385,14 @@ impl<'a> Line<'a> {
             return Err(unallowed(&format!("Bash({text})")));
         };
         if pattern.is_exact() {
-            return Ok(());
+            let is_elsewhere = self.places.len() > 1 && !changes_directory(words);
+            return match is_elsewhere {
+                true => Err(format!(
+                    "the rule that names `{text}` is not about other directories: {}",
+                    unallowed(&format!("Bash({})", self.command.trim()))
+                )),
+                false => Ok(()),
+            };
         }
         let beyond = |why: String| {
             Err(format!(
@@ -341,8 +409,14 @@ impl<'a> Line<'a> {
             .deny
             .iter()
             .any(|rule| matches!(rule.about, About::Read(_)));
-        if hides && is_recursive(words) {
+        if hides && (recursive::is_recursive(words) || self.compares_directories(words)) {
             return beyond("it reads whole directories, and some files may not be read".into());
+        }
+        if hides && let Some(path) = self.shared(words) {
+            let path = path.display();
+            return beyond(format!(
+                "{path} has other names, and some files may not be read"
+            ));
         }
         if let Some(path) = self.written_to(words, policy) {
             return beyond(format!(
@@ -365,8 +439,14 @@ impl<'a> Line<'a> {
         // After a `cd`, and through links, a path may be another one: a rule must name the very
         // file.
         let path = absolute(&self.workspace.cwd, name);
+        let lead = self.lead(&self.named(&self.workspace.cwd, name));
+        let leads_elsewhere =
+            lead.is_some_and(|lead| lead.real != path || lead.kind == LeadKind::SharedFile);
         let fixed = !file.name.glob && self.places.len() == 1;
-        let inside = fixed && self.workspace.holds(&path);
+        let inside = fixed
+            && self.workspace.holds(&path)
+            && lead.is_none_or(|lead| self.workspace.holds(&lead.real));
+        let fixed = fixed && !(file.writes && leads_elsewhere);
         let named = |about: &About| match about {
             About::Edit(pattern) => pattern.is_just(&path, self.workspace),
             _ => false,
@@ -406,9 +486,49 @@ impl<'a> Line<'a> {
         self.script.files.iter().filter(|file| file.writes)
     }
 
-    /// Returns every path that the word, or a value in it, could be.
+    /// Returns every path that the word, or a value in it, could be, and where these lead.
     fn paths(&self, word: &Word) -> impl Iterator<Item = PathBuf> {
-        values(word).flat_map(|value| self.places.iter().map(move |place| absolute(place, value)))
+        named::values(word).flat_map(move |value| {
+            self.places.iter().flat_map(move |place| {
+                let named = self.named(place, &value);
+                let lead = self.lead(&named).map(|lead| lead.real.clone());
+                let text = absolute(&self.workspace.cwd, &named.to_string_lossy());
+                std::iter::once(text).chain(lead)
+            })
+        })
+    }
+
+    /// Returns a path as it is named in a directory.
+    fn named(&self, place: &Path, value: &str) -> PathBuf {
+        named::path(place, value, self.workspace.home.as_deref())
+    }
+
+    /// Returns what the disk has at a path that is more than its text says.
+    fn lead(&self, named: &Path) -> Option<&PathLead> {
+        self.disk.leads.iter().find(|lead| lead.named == named)
+    }
+
+    /// Returns what the disk has at the paths that words name.
+    fn leads(&self, words: &[Word]) -> impl Iterator<Item = &PathLead> {
+        let arguments = words.iter().skip(1);
+        let values = arguments.flat_map(named::values);
+        values.flat_map(move |value| {
+            let places = self.places.iter();
+            places.filter_map(move |place| self.lead(&self.named(place, &value)))
+        })
+    }
+
+    /// Returns a file that has other names, too.
+    fn shared(&self, words: &[Word]) -> Option<&Path> {
+        let mut leads = self.leads(words);
+        let shared = leads.find(|lead| lead.kind == LeadKind::SharedFile)?;
+        Some(&shared.named)
+    }
+
+    /// Returns true if directories are compared, which reads what is in them.
+    fn compares_directories(&self, words: &[Word]) -> bool {
+        let is_directory = |lead: &PathLead| lead.kind == LeadKind::Directory;
+        within::name(words) == "diff" && self.leads(words).any(is_directory)
     }
 
     /// Returns a path that must not be edited and that the command could write.
@@ -428,8 +548,11 @@ impl<'a> Line<'a> {
             })
         };
         let forbidden = |word: &Word| {
-            self.paths(word)
-                .find(|path| denied(word, path) || self.forbidden(word, path).is_some())
+            self.paths(word).find(|path| {
+                denied(word, path)
+                    || self.forbidden(word, path).is_some()
+                    || watched(path, self.workspace).is_some()
+            })
         };
         words.iter().skip(1).find_map(forbidden)
     }
@@ -447,8 +570,14 @@ impl<'a> Line<'a> {
             _ => None,
         };
         let leads = |word: &Word| {
-            values(word)
-                .any(|value| value.starts_with('/') || value.split('/').any(|part| part == ".."))
+            let is_far = |value: &str| {
+                value.starts_with(['/', '~']) || value.split('/').any(|part| part == "..")
+            };
+            named::values(word).any(|value| is_far(&value))
+                || self
+                    .leads(&[Word::literal(""), word.clone()])
+                    .next()
+                    .is_some()
         };
         let moved = self.places.len() > 1;
         let arguments = words
@@ -508,7 +637,8 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Returns the rule that allows a command, and the words that it applies to. A wrapper is not
+/// Returns the rule that allows a command, one of these or that of a command that only reads, and the
+/// words that it applies to. A wrapper is not
 /// enough: if a rule with `*` matches one, the rule must spell out what it runs, or that must be
 /// allowed itself.
 fn fitting<'w, 'p>(
@@ -517,16 +647,23 @@ fn fitting<'w, 'p>(
 ) -> Result<Option<(&'p CommandPattern, &'w [Word])>, String> {
     let mut words = words;
     loop {
-        if words.first().is_none_or(|first| first.glob) {
+        // A single bracket is a program.
+        let is_plain = |first: &Word| !first.glob || first.text == "[";
+        if !words.first().is_some_and(is_plain) {
             return Err("no rule can allow a command whose name is not plain".into());
         }
         let texts = texts(words);
-        let mut fitting: Vec<_> = allowing
+        let joined = joined(words);
+        let free = free::pattern(texts.first().unwrap_or(&""));
+        let mut fitting: Vec<&CommandPattern> = allowing
             .iter()
-            .filter(|pattern| pattern.allows(&texts))
+            .copied()
+            .chain(free)
+            .filter(|pattern| pattern.allows(&joined))
             .collect();
-        // A rule that names the command in full is preferred, because it is taken literally.
-        fitting.sort_by_key(|pattern| !pattern.is_exact());
+        // A rule that names the command in full is preferred, because it is taken literally; then one
+        // that says more.
+        fitting.sort_by_key(|pattern| (!pattern.is_exact(), Reverse(pattern.length())));
         let inner = within::innermost(words);
         let spelled = texts
             .get(..=words.len() - inner.len())
@@ -537,7 +674,7 @@ fn fitting<'w, 'p>(
                 || !within::wraps(words)
                 || pattern.begins_with(&format!("{spelled} "))
         };
-        let plain = !within::wraps(inner) && !inner.first().is_none_or(|first| first.glob);
+        let plain = !within::wraps(inner) && inner.first().is_some_and(is_plain);
         let found = fitting
             .iter()
             .find(|pattern| pattern.is_exact() || (plain && covers(pattern)));
@@ -547,6 +684,11 @@ fn fitting<'w, 'p>(
             (None, None) => return Ok(None),
         }
     }
+}
+
+/// Returns the values of words in one text, as rules are compared with it.
+fn joined(words: &[Word]) -> String {
+    texts(words).join(&BETWEEN.to_string())
 }
 
 /// Returns the values of words.
@@ -563,29 +705,9 @@ fn names_pattern(word: &Word) -> bool {
     }
 }
 
-/// Maximum number of letters before the value in a cluster of short options.
-const MOST_LETTERS: usize = 8;
-
-/// Returns the word, and what follows an option, a `=`, an `@` or a `:` in it.
-fn values(word: &Word) -> impl Iterator<Item = &str> {
-    let text = word.text.as_str();
-    let short = text
-        .strip_prefix('-')
-        .filter(|rest| !rest.starts_with('-'))
-        .unwrap_or_default();
-    let attached = short
-        .char_indices()
-        .skip(1)
-        .take(MOST_LETTERS)
-        .filter_map(|(at, _)| short.get(at..));
-    let after = |mark| text.split_once(mark).map(|(_, value)| value);
-    // What follows the colon of a URL is not a path.
-    let scoped = after(':').filter(|value| !value.starts_with("//"));
-    [Some(text), after('='), after('@'), scoped]
-        .into_iter()
-        .flatten()
-        .chain(attached)
-        .filter(|value| !value.is_empty())
+/// Returns true if the command changes the directory.
+fn changes_directory(words: &[Word]) -> bool {
+    matches!(within::name(words), "cd" | "pushd" | "popd")
 }
 
 /// Returns true if the command does not write to files named by its arguments.
@@ -594,26 +716,6 @@ fn is_reader(words: &[Word]) -> bool {
     match within::name(words) {
         "git" => subcommand.is_some_and(|name| GIT_READERS.contains(&name)),
         name => READERS.contains(&name),
-    }
-}
-
-/// Returns true if the command reads everything below its arguments.
-fn is_recursive(words: &[Word]) -> bool {
-    let has = |letters: &[char], long: &[&str]| {
-        words.iter().skip(1).any(|word| {
-            let short = word
-                .text
-                .strip_prefix('-')
-                .filter(|rest| !rest.starts_with('-'));
-            short.is_some_and(|rest| rest.contains(letters))
-                || long.iter().any(|long| word.text.starts_with(long))
-        })
-    };
-    match within::name(words) {
-        "grep" | "egrep" | "fgrep" => has(&['r', 'R', 'd'], &["--rec", "--dereference-r", "--dir"]),
-        "diff" | "cp" | "scp" => has(&['r', 'R', 'a'], &["--rec", "--arch"]),
-        "rg" | "rgrep" | "ag" | "ack" | "tar" | "zip" | "rsync" => true,
-        _ => false,
     }
 }
 

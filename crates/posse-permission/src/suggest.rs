@@ -25,7 +25,9 @@ pub(super) fn suggest(
     intent: &Intent,
 ) -> Vec<Suggestion> {
     let sets = match &intent.subject {
-        Subject::Runs(command) => Line::read(command, workspace).rules_to_allow(policy),
+        Subject::Runs { command, disk } => {
+            Line::read(command, disk, workspace).rules_to_allow(policy)
+        }
         Subject::Edits(paths) => path_rules("Edit", paths, workspace),
         Subject::Reads(paths) => path_rules("Read", paths, workspace),
         Subject::Fetches { host } if !host.contains('*') => {

@@ -2,6 +2,7 @@
 //! its execution. A tool fails only in the two ways of [`ToolError`].
 
 mod live_output;
+mod subject;
 mod typed;
 mod workspace;
 
@@ -9,9 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use posse_protocol::{
-    Display, PermissionMode, QuestionKind, RawJson, RunStatus, ToolContent, ToolSpec,
-};
+use posse_protocol::{Display, PermissionMode, RawJson, RunStatus, ToolContent, ToolSpec};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -19,6 +18,7 @@ use crate::BoxFuture;
 use crate::clock::Clock;
 use crate::store::{CallKey, CallOutcome, Op, OpResult};
 pub use live_output::{LiveOutput, OutputViewers};
+pub use subject::{CommandDisk, LeadKind, PathLead, Subject};
 pub use typed::{TypedTool, typed};
 pub use typed::{read, schema};
 pub use workspace::{AgentMemory, Elsewhere, KnownFiles, Workspace, WorktreeMap};
@@ -107,38 +107,6 @@ pub struct Intent {
     pub waits: bool,
     /// A line for people, for example `Read src/main.rs`.
     pub title: String,
-}
-
-/// What a call touches, in the terms of permission rules. Paths are absolute and without `.` or
-/// `..`; for links, both the named path and its target are given.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Subject {
-    /// Nothing that a rule could match.
-    Nothing,
-    /// Reads these paths.
-    Reads(Vec<PathBuf>),
-    /// Changes these paths.
-    Edits(Vec<PathBuf>),
-    /// Runs a shell command.
-    Runs(String),
-    /// Fetches from a host.
-    Fetches {
-        /// The host's name.
-        host: String,
-    },
-    /// Starts an agent.
-    Starts {
-        /// The agent's type.
-        agent: String,
-    },
-    /// Follows a skill.
-    Follows {
-        /// The skill's name.
-        skill: String,
-    },
-    /// Asks a person, whatever the rules allow. With [`QuestionKind::Permission`] the call runs once
-    /// it is allowed; any other question is answered without a run: the answer is the result.
-    Asks(QuestionKind),
 }
 
 /// Decides which files may be read. Paths are absolute and resolved.

@@ -127,6 +127,7 @@ impl std::error::Error for BadName {}
 mod tests {
     use super::*;
 
+    // corpus C163
     #[test]
     fn no_name_is_a_path_or_looks_like_another() {
         let long = "a".repeat(64);

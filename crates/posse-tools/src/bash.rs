@@ -7,6 +7,7 @@ mod foreground;
 use std::borrow::Cow;
 use std::time::Duration;
 
+use posse_permission::only_reads;
 use posse_port::clock::SystemClock;
 use posse_port::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
 use schemars::JsonSchema;
@@ -14,6 +15,7 @@ use serde::Deserialize;
 
 use crate::answer::{headline, tell};
 use crate::capture::Capture;
+use crate::command_disk;
 use crate::live_sink::LiveSink;
 use crate::processes::Family;
 use crate::shell::{Bounds, OF_A_REPOSITORY, RunningShell};
@@ -68,6 +70,15 @@ impl Bash {
     /// Starts a shell with a command.
     async fn start(&self, command: &str, context: &ToolContext) -> Result<RunningShell, ToolError> {
         let workspace = &context.workspace;
+        let Subject::Runs { disk, .. } = &context.subject else {
+            return Err(tell("the shell was permitted no command"));
+        };
+        if let Some(path) = command_disk::changed(disk, &command_disk::look(command, workspace)) {
+            return Err(tell(format!(
+                "{} leads elsewhere since the command was judged: call it again",
+                path.display()
+            )));
+        }
         // In a worktree, git must find the worktree and not what the environment names.
         let without = if workspace.mirror.is_some() {
             OF_A_REPOSITORY
@@ -94,12 +105,17 @@ impl TypedTool for Bash {
         format!("{ABOUT}{ABOUT_BACKGROUND}").into()
     }
 
-    fn intent(&self, input: &BashInput, _: &Workspace) -> Result<Intent, ToolError> {
+    fn intent(&self, input: &BashInput, workspace: &Workspace) -> Result<Intent, ToolError> {
         limit(input)?;
+        let is_background = input.run_in_background == Some(true);
+        let only_reads = !is_background && only_reads(&input.command, workspace);
         Ok(Intent {
-            read_only: false,
-            beside_others: false,
-            subject: Subject::Runs(input.command.clone()),
+            read_only: only_reads,
+            beside_others: only_reads,
+            subject: Subject::Runs {
+                command: input.command.clone(),
+                disk: command_disk::look(&input.command, workspace),
+            },
             waits: false,
             title: format!("$ {}", headline(&input.command, TITLE)),
         })

@@ -11,6 +11,7 @@ mod bash;
 mod capture;
 mod cgroup;
 mod child;
+mod command_disk;
 mod detached;
 mod edit;
 mod git;

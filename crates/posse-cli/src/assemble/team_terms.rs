@@ -35,7 +35,7 @@ pub(crate) fn capped(plan: &TeamPlan, settings: &Settings, workspace: &Workspace
         let intent = Intent {
             read_only: false,
             beside_others: false,
-            subject: Subject::Runs(check.clone()),
+            subject: Subject::runs(check.clone()),
             waits: false,
             title: String::new(),
         };

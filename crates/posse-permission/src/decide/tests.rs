@@ -60,7 +60,7 @@ fn call(text: &str) -> (String, Intent) {
     let (read_only, subject) = match tool {
         "Read" | "Grep" | "Glob" => (true, Subject::Reads(paths())),
         "Edit" | "Write" => (false, Subject::Edits(paths())),
-        "Bash" => (false, Subject::Runs(rest.to_owned())),
+        "Bash" => (false, Subject::runs(rest)),
         "WebFetch" => (
             true,
             Subject::Fetches {
@@ -108,7 +108,7 @@ fn modes() {
     let policy = policy(
         &["Bash(curl *)", "Read(.env)"],
         &["Bash(git push *)"],
-        &["Bash(ls *)", "WebFetch(domain:docs.rs)"],
+        &["WebFetch(domain:docs.rs)"],
     );
     let modes = [Plan, Default, AcceptEdits, DontAsk, BypassPermissions];
     let table = [
@@ -126,7 +126,16 @@ fn modes() {
             "Edit /w/.git/config",
             ["deny", "deny", "deny", "deny", "allow"],
         ),
-        ("Bash ls -l", ["deny", "allow", "allow", "allow", "allow"]),
+        ("Bash ls -l", ["allow", "allow", "allow", "allow", "allow"]),
+        (
+            "Bash cat a | wc -l",
+            ["allow", "allow", "allow", "allow", "allow"],
+        ),
+        (
+            "Bash cat /etc/passwd",
+            ["deny", "ask", "ask", "deny", "allow"],
+        ),
+        ("Bash ls && make", ["deny", "ask", "ask", "deny", "allow"]),
         ("Bash make", ["deny", "ask", "ask", "deny", "allow"]),
         ("Bash git push", ["deny", "ask", "ask", "deny", "allow"]),
         ("Bash curl x", ["deny", "deny", "deny", "deny", "deny"]),
@@ -227,6 +236,67 @@ fn judges(policy: &Policy, table: &[(&str, &str)]) {
     }
 }
 
+// proves PE-06 (part: only reads)
+#[test]
+fn what_only_reads_needs_no_rule() {
+    use PermissionMode::{Default, DontAsk, Plan};
+    let none = policy(&[], &[], &[]);
+    for command in [
+        "ls -la src",
+        "cat a b | sort -u | head -5",
+        "rg -n 'fn main' src && wc -l src/a",
+        "cd src && cat a",
+        "find . -name '*.rs' -type f",
+        "sed -n 1,5p a",
+        "pwd; date; [ -e a ] || echo none",
+        "timeout 5 grep -rn x .",
+        "cat < a",
+        "ls 2>/dev/null",
+    ] {
+        for mode in [Plan, Default, DontAsk] {
+            let given = verdict(&none, mode, &format!("Bash {command}"));
+            assert_eq!(word(&given), "allow", "{command}: {given:?}");
+        }
+    }
+    for command in [
+        "cat /etc/hosts",
+        "cat ../x",
+        "ls > a",
+        "find . -delete",
+        "sort -o a b",
+        "sed -i s/a/b/ a",
+        "rg --pre sh x",
+        "cat $X",
+        "cat $(ls)",
+        "X=1 ls",
+        "PATH=. ls",
+        "git status",
+        "./ls",
+        "ls & make",
+        "env",
+        "uniq a b",
+        "file -C -m x",
+        "xargs cat",
+        "posse sessions list",
+        "echo 'posse team approve 7' | sh",
+    ] {
+        let given = verdict(&none, Plan, &format!("Bash {command}"));
+        assert_eq!(word(&given), "deny", "{command}: {given:?}");
+        let given = verdict(&none, Default, &format!("Bash {command}"));
+        assert_ne!(word(&given), "allow", "{command}: {given:?}");
+    }
+    // Rules still decide first.
+    let denies = policy(&["Read(.env)", "Bash(du *)"], &["Bash(ls *)"], &[]);
+    let table = [
+        ("cat .env", "deny"),
+        ("grep -r x .", "ask"),
+        ("du -s .", "deny"),
+        ("ls", "ask"),
+        ("cat a", "allow"),
+    ];
+    judges(&denies, &table);
+}
+
 // proves PE-06 (part: compound commands; substitutions; redirections)
 #[test]
 fn commands() {
@@ -300,10 +370,11 @@ fn commands() {
 /// The words name a protected file, and git writes it.
 #[test]
 fn git_writes_what_its_arguments_name() {
-    let policy = policy(&[], &[], &["Bash(git *)"]);
+    let policy = policy(&[], &[], &["Bash(git *)", "Bash(git mv *)"]);
     judges(
         &policy,
         &[
+            ("git rm a", "ask"),
             ("git mv evil .envrc", "ask"),
             ("git archive -o .git/hooks/x HEAD", "ask"),
             ("git bundle create .envrc HEAD", "ask"),

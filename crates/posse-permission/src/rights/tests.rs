@@ -57,7 +57,7 @@ fn edit(path: &str) -> (&'static str, Intent) {
 }
 
 fn runs(command: &str) -> (&'static str, Intent) {
-    ("Bash", intent(false, Subject::Runs(command.into())))
+    ("Bash", intent(false, Subject::runs(command)))
 }
 
 fn word(rights: &Rights, (tool, intent): &(&str, Intent)) -> &'static str {
@@ -186,7 +186,7 @@ fn no_mode_is_stricter_in_everything_so_all_are_asked() {
     // Plan asks about what lies outside, dontAsk lets commands run that a rule allows.
     let root = Rights::root(
         DontAsk,
-        policy(&[], &[], &["Bash(ls *)"]),
+        policy(&[], &[], &["Bash(make *)"]),
         workspace("/w", &["/w"]).into(),
     );
     let child = root.child(Some(Plan), workspace("/w", &["/w"])).unwrap();
@@ -199,7 +199,7 @@ fn no_mode_is_stricter_in_everything_so_all_are_asked() {
         ["deny", "deny"]
     );
     assert_eq!(
-        [word(&root, &runs("ls")), word(&child, &runs("ls"))],
+        [word(&root, &runs("make")), word(&child, &runs("make"))],
         ["allow", "deny"]
     );
 }
@@ -496,6 +496,7 @@ fn check(agents: &[Rights], above: &[Option<usize>], call: &(&str, Intent)) -> b
 }
 
 // proves PE-04 (part: mode; rules; roots; network; later changes)
+// corpus C162
 #[test]
 fn a_child_never_has_a_right_its_parent_lacks() {
     let mut dice = Dice(4);

@@ -69,7 +69,13 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, R
         ("*", None) => Err(RuleProblem::AllowsEverything),
         (tool, specifier) if tool.starts_with("mcp__") => mcp(tool, specifier, allows),
         ("Bash", None) => Ok(About::Command(CommandPattern::new("*"))),
-        ("Bash", Some(command)) => Ok(About::Command(CommandPattern::new(command))),
+        ("Bash", Some(command)) => {
+            let pattern = CommandPattern::new(command);
+            match allows && command.starts_with('*') && !pattern.is_everything() {
+                true => Err(RuleProblem::AnyProgram),
+                false => Ok(About::Command(pattern)),
+            }
+        }
         ("Read", None) => Ok(About::Reading),
         ("Edit", None) => Ok(About::Editing),
         ("Read", Some(pattern)) => paths(pattern, source).map(About::Read),

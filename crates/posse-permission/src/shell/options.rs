@@ -28,8 +28,47 @@ const REACHES: &[Reach] = &[
             "-fprintf",
             "-fls",
             "-files0-from",
+            // They follow links out of the workspace.
+            "-L",
+            "-H",
+            "-follow",
         ],
         letters: "",
+    },
+    Reach {
+        programs: &["grep", "egrep", "fgrep"],
+        words: &["--dereference-recursive"],
+        letters: "R",
+    },
+    Reach {
+        programs: &["diff"],
+        words: &["--recursive"],
+        letters: "r",
+    },
+    Reach {
+        programs: &["cp"],
+        words: &["--dereference"],
+        letters: "LH",
+    },
+    Reach {
+        programs: &["file"],
+        words: &["--compile", "--uncompress", "--magic-file"],
+        letters: "CmzZ",
+    },
+    Reach {
+        programs: &["tree"],
+        words: &["-o"],
+        letters: "ol",
+    },
+    Reach {
+        programs: &["split"],
+        words: &["--filter"],
+        letters: "",
+    },
+    Reach {
+        programs: &["gcc", "g++", "cc", "c++", "clang", "clang++"],
+        words: &["-wrapper", "-specs", "-fplugin", "-fpass-plugin", "-load"],
+        letters: "BX",
     },
     Reach {
         programs: &["fd", "fdfind"],
@@ -38,12 +77,17 @@ const REACHES: &[Reach] = &[
     },
     Reach {
         programs: &["rg"],
-        words: &["--pre", "--hostname-bin", "--search-zip"],
-        letters: "z",
+        words: &["--pre", "--hostname-bin", "--search-zip", "--follow"],
+        letters: "zL",
     },
     Reach {
         programs: &["sort"],
-        words: &["--output", "--compress-program", "--temporary-directory"],
+        words: &[
+            "--output",
+            "--compress-program",
+            "--temporary-directory",
+            "--files0-from",
+        ],
         letters: "oT",
     },
     Reach {
@@ -78,6 +122,11 @@ const REACHES: &[Reach] = &[
         letters: "Ox",
     },
     Reach {
+        programs: &["wc", "du"],
+        words: &["--files0-from"],
+        letters: "",
+    },
+    Reach {
         programs: &["cargo"],
         words: &[
             "--config",
@@ -100,6 +149,9 @@ const REACHES: &[Reach] = &[
             "--node-options",
             "--cwd",
             "--dir",
+            "--shell",
+            "--init-module",
+            "--location",
         ],
         letters: "C",
     },
@@ -117,8 +169,19 @@ const REACHES: &[Reach] = &[
             "--config",
             "--upload-file",
             "--dump-header",
+            "--cookie-jar",
+            "--libcurl",
+            "--trace",
+            "--trace-ascii",
+            "--stderr",
+            "--etag-save",
+            "--hsts",
+            "--alt-svc",
+            "--write-out",
+            "--remote-name-all",
+            "--remote-header-name",
         ],
-        letters: "oOKTDJ",
+        letters: "oOKTDJcw",
     },
     Reach {
         programs: &["wget"],
@@ -129,8 +192,14 @@ const REACHES: &[Reach] = &[
             "--body-file",
             "--use-askpass",
             "--execute",
+            "--config",
+            "--output-file",
+            "--append-output",
+            "--save-cookies",
+            "--warc-file",
+            "--hsts-file",
         ],
-        letters: "OPe",
+        letters: "OPeoa",
     },
     Reach {
         programs: &["ssh", "scp", "sftp"],
@@ -139,8 +208,13 @@ const REACHES: &[Reach] = &[
     },
     Reach {
         programs: &["rsync"],
-        words: &["--rsh", "--rsync-path"],
-        letters: "e",
+        words: &[
+            "--rsh",
+            "--rsync-path",
+            "--copy-links",
+            "--copy-unsafe-links",
+        ],
+        letters: "eL",
     },
     Reach {
         programs: &["zip"],
@@ -222,6 +296,7 @@ const ALWAYS: &[&str] = &[
     "more",
     "man",
     "dd",
+    "sqlite3",
 ];
 
 /// Programs of which no option runs or writes anything.
@@ -229,20 +304,38 @@ pub(super) const SAFE_OPTIONS: &[&str] = &[
     "cat", "diff", "du", "echo", "egrep", "fgrep", "grep", "head", "ls", "stat", "tail", "wc",
 ];
 
-/// Subcommands of git that run what a repository or an argument says.
+/// Subcommands of git that a rule for all of git covers. The others, more than a hundred, must be
+/// spelled by the rule: many of them run what an argument says.
 const GIT: &[&str] = &[
-    "bisect",
-    "clone",
-    "config",
-    "daemon",
-    "difftool",
-    "filter-branch",
-    "hook",
-    "init",
-    "mergetool",
-    "rebase",
-    "submodule",
-    "worktree",
+    "add",
+    "blame",
+    "branch",
+    "checkout",
+    "commit",
+    "describe",
+    "diff",
+    "fetch",
+    "grep",
+    "log",
+    "ls-files",
+    "merge",
+    "pull",
+    "push",
+    "remote",
+    "restore",
+    "rev-parse",
+    "shortlog",
+    "show",
+    "stash",
+    "status",
+    "switch",
+    "tag",
+];
+
+/// Subcommands of npm and its like that run what an argument says, or change what later ones run.
+const NPM: &[&str] = &[
+    "c", "config", "create", "dlx", "edit", "exec", "explore", "get", "init", "innit", "link",
+    "node", "pkg", "set", "x",
 ];
 
 /// Returns true if no rule with `*` covers the program, whatever its options.
@@ -265,14 +358,39 @@ pub(super) fn reach(words: &[Word], spells: impl Fn(&str) -> bool) -> Option<Str
     if let Some(word) = arguments.iter().find(wild) {
         return Some(word.text.clone());
     }
-    match name {
+    let found = match name {
         "sed" => return sed(arguments),
-        "git" => {
-            if let Some(found) = git(arguments, spells) {
-                return Some(found);
-            }
+        "git" => git(arguments, spells),
+        "npm" | "pnpm" | "yarn" => npm(name, arguments, spells),
+        // The letters of tar need no dash if they come first.
+        "tar" | "bsdtar" => {
+            let first = arguments.first().filter(|word| !word.text.starts_with('-'));
+            let bundle = first.filter(|word| word.text.contains(['I', 'F']));
+            bundle.map(|word| word.text.clone())
         }
-        _ => {}
+        // A variable may be what make runs.
+        "make" | "gmake" => {
+            let is_variable =
+                |word: &&Word| !word.text.starts_with('-') && word.text.contains(['=', '$']);
+            arguments
+                .iter()
+                .find(is_variable)
+                .map(|word| word.text.clone())
+        }
+        // It writes to the second file.
+        "uniq" => {
+            let mut operands = arguments.iter().filter(|word| !word.text.starts_with('-'));
+            operands.nth(1).map(|word| word.text.clone())
+        }
+        // They take options from files.
+        "gcc" | "g++" | "cc" | "c++" | "clang" | "clang++" => {
+            let is_file = |word: &&Word| word.text.starts_with('@');
+            arguments.iter().find(is_file).map(|word| word.text.clone())
+        }
+        _ => None,
+    };
+    if found.is_some() {
+        return found;
     }
     let table = REACHES
         .iter()
@@ -282,13 +400,21 @@ pub(super) fn reach(words: &[Word], spells: impl Fn(&str) -> bool) -> Option<Str
     arguments.iter().find(named).map(|word| word.text.clone())
 }
 
+/// Returns true if a word is one of these options. Whether it has one dash or two does not count:
+/// programs differ in that. The options of pnpm may stand behind `config.`.
 fn is_one_of(word: &str, options: &[&str]) -> bool {
     let name = word.split('=').next().unwrap_or(word);
-    let abbreviated =
-        |option: &&str| name.starts_with("--") && name.len() > 2 && option.starts_with(name);
-    options
-        .iter()
-        .any(|option| *option == name || abbreviated(option))
+    let Some(bare) = name.strip_prefix('-') else {
+        return options.contains(&name);
+    };
+    let bare = bare.strip_prefix('-').unwrap_or(bare);
+    let bare = bare.strip_prefix("config.").unwrap_or(bare);
+    let is_long = name.starts_with("--") && !bare.is_empty();
+    let is_it = |option: &&str| {
+        let option = option.trim_start_matches('-');
+        option == bare || is_long && option.starts_with(bare)
+    };
+    options.iter().any(is_it)
 }
 
 fn has_letter(word: &str, letters: &str) -> bool {
@@ -298,15 +424,27 @@ fn has_letter(word: &str, letters: &str) -> bool {
 
 fn git(arguments: &[Word], spells: impl Fn(&str) -> bool) -> Option<String> {
     let first = arguments.first()?;
-    let foreign = arguments.iter().find(|word| word.text.contains("::"));
-    let dangerous = GIT.contains(&first.text.as_str()) && !spells(&format!("git {}", first.text));
+    let foreign = |word: &&Word| word.text.contains("::");
+    let is_covered = GIT.contains(&first.text.as_str()) || spells(&format!("git {}", first.text));
+    // They write to the file of this option.
+    let writes = |word: &&Word| {
+        let makes_files = matches!(first.text.as_str(), "archive" | "format-patch" | "bundle");
+        makes_files && has_letter(&word.text, "o")
+    };
     // Before the subcommand, every option is about what git itself runs or where.
-    let found = if dangerous || first.text.starts_with('-') {
-        Some(first)
-    } else {
-        foreign
+    let found = match is_covered && !first.text.starts_with('-') {
+        true => arguments.iter().find(|word| foreign(word) || writes(word)),
+        false => Some(first),
     };
     found.map(|word| word.text.clone())
+}
+
+/// A script of the package may be run by `npm test`, and by its name with yarn and pnpm.
+fn npm(name: &str, arguments: &[Word], spells: impl Fn(&str) -> bool) -> Option<String> {
+    let is_operand = |word: &&Word| !word.text.starts_with('-');
+    let subcommand = arguments.iter().find(is_operand)?.text.as_str();
+    let reaches = NPM.contains(&subcommand) && !spells(&format!("{name} {subcommand}"));
+    reaches.then(|| subcommand.to_owned())
 }
 
 /// Accepts sed only with line ranges and plain substitutions.
@@ -366,6 +504,30 @@ mod tests {
             ("git diff --output=x", Some("--output=x")),
             ("git config a b", Some("config")),
             ("git worktree add x", None),
+            ("git remote-ext x y", Some("remote-ext")),
+            ("git rebase main", Some("rebase")),
+            ("git archive -o x HEAD", Some("archive")),
+            ("tar cIf x y", Some("cIf")),
+            ("tar cf y x", None),
+            (
+                "npm test -script-shell=./evil",
+                Some("-script-shell=./evil"),
+            ),
+            (
+                "pnpm test --config.script-shell=./evil",
+                Some("--config.script-shell=./evil"),
+            ),
+            ("npm exec -c x", Some("exec")),
+            ("npm test x", None),
+            ("go test --exec ./evil", Some("--exec")),
+            ("make test SHELL=./evil", Some("SHELL=./evil")),
+            ("make -j4 test", None),
+            ("uniq a b", Some("b")),
+            ("uniq -c a", None),
+            ("gcc -wrapper x a.c", Some("-wrapper")),
+            ("gcc -O2 -o a a.c", None),
+            ("curl -sc jar x", Some("-sc")),
+            ("find -L .", Some("-L")),
             ("sed -n 1,5p a", None),
             ("sed s/a/b/g a", None),
             ("sed s/a/b/e a", Some("s/a/b/e")),

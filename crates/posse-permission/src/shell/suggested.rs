@@ -3,7 +3,7 @@
 
 use super::options::{SAFE_OPTIONS, always_reaches};
 use super::word::Word;
-use super::{GIT_READERS, LONGEST, Line, POSSE, is_invisible, texts, within};
+use super::{GIT_READERS, LONGEST, Line, POSSE, is_invisible, joined, within};
 use crate::Policy;
 use crate::pattern::CommandPattern;
 use crate::rule::About;
@@ -140,7 +140,7 @@ fn in_full(words: &[Word]) -> Option<String> {
     let quoted: Option<Vec<String>> = words.iter().map(|word| quoted(&word.text)).collect();
     let text = quoted?.join(" ");
     let pattern = CommandPattern::new(&text);
-    (pattern.is_exact() && pattern.allows(&texts(words))).then(|| format!("Bash({text})"))
+    (pattern.is_exact() && pattern.allows(&joined(words))).then(|| format!("Bash({text})"))
 }
 
 /// Returns a word as a shell and a rule read it alike.

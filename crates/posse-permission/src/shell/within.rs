@@ -138,7 +138,18 @@ pub(super) fn unwrapped(words: &[Word]) -> Option<&[Word]> {
         "timeout" if text(0).starts_with(|c: char| c.is_ascii_digit()) && !is_option(1) => 1,
         "nice" if text(0) == "-n" && !is_option(2) => 2,
         "nice" if !is_option(0) => 0,
-        "stdbuf" => (0..rest.len()).find(|at| !is_option(*at))?,
+        "stdbuf" => {
+            let mut at = 0;
+            while is_option(at) {
+                // The value may be a word of its own.
+                let takes_next = matches!(
+                    text(at),
+                    "-i" | "-o" | "-e" | "--input" | "--output" | "--error"
+                );
+                at += 1 + usize::from(takes_next);
+            }
+            at
+        }
         _ => return None,
     };
     rest.get(skipped..).filter(|rest| !rest.is_empty())
@@ -168,7 +179,7 @@ fn executes(word: &Word) -> bool {
 }
 
 /// Returns true if the word names this program, or could because of its wildcards.
-fn may_be(word: &Word, program: &str) -> bool {
+pub(super) fn may_be(word: &Word, program: &str) -> bool {
     let name = name(std::slice::from_ref(word));
     // A bracket that is not closed is one of the name, as in `[ -e file ]`.
     let has_set = name

@@ -90,17 +90,15 @@ fn what_is_offered_for_a_command() {
         ("git reset --hard", &["Bash(git reset --hard)"]),
         ("find . -delete", &["Bash(find . -delete)"]),
         ("cat /etc/hosts", &["Bash(cat /etc/hosts)"]),
-        ("cat src/*.rs", &["Bash(cat *)"]),
+        // Nobody is asked.
+        ("cat src/*.rs", &[]),
         ("rm *.o", &[]),
         ("python3 run.py", &["Bash(python3 run.py)"]),
         // A line: a rule for each command that is not allowed yet.
         ("ls src && make", &["Bash(make)"]),
         (
             "cargo test 2>&1 | tail -5",
-            &[
-                "Bash(cargo test) + Bash(tail -5)",
-                "Bash(cargo test *) + Bash(tail *)",
-            ],
+            &["Bash(cargo test)", "Bash(cargo test *)"],
         ),
         ("a; b; c; d", &[]),
         // What is denied or asked about by a rule stays so.
@@ -129,7 +127,7 @@ fn what_is_offered_for_a_command() {
         ("m\u{200b}ake", &[]),
     ];
     for (command, expected) in table {
-        let given = suggested(&rights, "Bash", Subject::Runs((*command).to_owned()));
+        let given = suggested(&rights, "Bash", Subject::runs(*command));
         assert_eq!(given, *expected, "{command}");
     }
 }
@@ -221,7 +219,7 @@ fn a_suggestion_settles_the_whole_chain() {
         "nothing is asked"
     );
     root.set_mode(PermissionMode::DontAsk);
-    let other = intent(Subject::Runs("make".into()));
+    let other = intent(Subject::runs("make"));
     assert!(
         child.suggestions("Bash", &other).is_empty(),
         "no one is asked"

@@ -32,11 +32,18 @@ fn tools_say_what_may_run_beside_others() {
             "WebFetch",
             json!({"url": "https://docs.rs/a", "prompt": "p"}),
         ),
+        ("Bash", json!({"command": "rg -n x src | head -3"})),
     ];
     let may_not = [
         ("Write", input("Write", "a")),
         ("Edit", input("Edit", "a")),
         ("Bash", json!({"command": "make"})),
+        ("Bash", json!({"command": "cat a > b"})),
+        ("Bash", json!({"command": "cat $(make)"})),
+        (
+            "Bash",
+            json!({"command": "cat a", "run_in_background": true}),
+        ),
     ];
     let beside = |(tool, given): (&str, serde_json::Value)| {
         let intent = world.intent(tool, &given);
@@ -100,6 +107,7 @@ fn a_call_shows_its_change_before_it_is_made() {
 }
 
 // proves PE-07 (part: the roots; symlinks)
+// corpus C140
 #[tokio::test]
 async fn what_leaves_the_roots_is_refused() {
     let world = World::new();
@@ -340,6 +348,7 @@ async fn edits_keep_line_ends_and_say_what_is_unclear() {
     assert_eq!(world.read("w/f"), "x\ny\nb\n");
 }
 
+// corpus C145, C155
 #[tokio::test]
 async fn what_is_no_plain_file_is_refused() {
     let world = World::new();
@@ -437,6 +446,7 @@ async fn a_cancelled_call_changes_nothing() {
     assert_eq!(fs::read_dir(world.path("w")).unwrap().count(), 0);
 }
 
+// corpus C167
 #[test]
 fn inputs_are_closed_and_descriptions_short() {
     let world = World::new();

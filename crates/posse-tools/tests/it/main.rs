@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
 
 mod background;
+mod bypasses;
 mod files;
 mod guardian;
 mod isolated;

@@ -155,6 +155,7 @@ async fn read_never_follows_a_swapped_link() {
 }
 
 // proves PE-07 (part: symlinks)
+// corpus C154
 #[tokio::test]
 async fn write_never_follows_a_swapped_link() {
     short("Write").await;

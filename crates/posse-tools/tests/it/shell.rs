@@ -125,7 +125,7 @@ fn the_intent_is_the_command() {
     let intent = world
         .intent("Bash", &json!({"command": "make\nmake test"}))
         .unwrap();
-    assert_eq!(intent.subject, Subject::Runs("make\nmake test".into()));
+    assert_eq!(intent.subject, Subject::runs("make\nmake test"));
     assert_eq!(intent.title, "$ make…");
     assert!(!intent.read_only && !intent.beside_others);
     assert!(

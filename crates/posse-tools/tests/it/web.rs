@@ -119,6 +119,7 @@ async fn pages_are_told_as_text() {
     );
 }
 
+// corpus C160
 #[tokio::test]
 async fn what_is_not_the_public_web_is_refused() {
     let world = World::new();

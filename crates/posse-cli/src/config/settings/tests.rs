@@ -75,7 +75,7 @@ fn workspace() -> Workspace {
 
 fn runs(settings: &Settings, command: &str) -> &'static str {
     let workspace = workspace();
-    let subject = Subject::Runs(command.into());
+    let subject = Subject::runs(command);
     let intent = Intent {
         read_only: false,
         beside_others: false,
@@ -142,6 +142,7 @@ fn rules_come_from_every_layer() {
     );
 }
 
+// corpus C166
 #[test]
 fn a_repository_may_only_tighten() {
     for file in [

@@ -260,7 +260,7 @@ fn notes_are_written_without_asking() {
             ["deny", "allow", "allow", "allow", "allow"],
             ["deny"; 5],
         ),
-        ("Bash cat @/MEMORY.md", free, free),
+        ("Bash cat @/MEMORY.md", ["allow"; 5], ["allow"; 5]),
         (
             "Bash make",
             ["deny", "ask", "ask", "deny", "allow"],

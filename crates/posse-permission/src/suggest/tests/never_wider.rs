@@ -31,7 +31,7 @@ fn reaches(kind: &[String], word: &str) -> bool {
 }
 
 fn runs(command: &str) -> Intent {
-    intent(Subject::Runs(command.to_owned()))
+    intent(Subject::runs(command))
 }
 
 fn asks(rights: &Rights, command: &str) -> bool {

@@ -18,11 +18,13 @@ pub(super) fn start(actor: &Actor, command: String, work: &mut Work) -> bool {
     let Some(tool) = actor.setup.tools.get(SHELL).cloned() else {
         return false;
     };
-    let context = ToolContext {
-        subject: Subject::Runs(command.clone()),
-        ..skills::without_call(actor, CancellationToken::new())
-    };
     let input = RawJson::from(&json!({ "command": command }));
+    let context = skills::without_call(actor, CancellationToken::new());
+    let subject = match tool.intent(&input, &context.workspace) {
+        Ok(intent) => intent.subject,
+        Err(_) => Subject::runs(command.clone()),
+    };
+    let context = ToolContext { subject, ..context };
     work.person_shells
         .start(Uuid::now_v7(), move |cancel| async move {
             let result = tool.run(input, ToolContext { cancel, ..context }).await;

@@ -105,7 +105,7 @@ fn reply(calls: &str, stop: StopReason) -> Input {
                     host: "a.example".into(),
                 },
             ),
-            'w' => (false, Subject::Runs("make".into())),
+            'w' => (false, Subject::runs("make")),
             _ => return Err(ToolError::Tell("bad input".into())),
         };
         Ok(Intent {

@@ -77,7 +77,7 @@ fn intent() -> Result<Intent, ToolError> {
     Ok(Intent {
         read_only: false,
         beside_others: false,
-        subject: Subject::Runs("make".into()),
+        subject: Subject::runs("make"),
         waits: false,
         title: "w".into(),
     })

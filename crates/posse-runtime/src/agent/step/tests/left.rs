@@ -28,7 +28,7 @@ fn a_question_that_was_left_is_asked_again_and_its_call_runs() {
     let intent = Intent {
         read_only: false,
         beside_others: false,
-        subject: Subject::Runs("make".into()),
+        subject: Subject::runs("make"),
         waits: false,
         title: "make".into(),
     };

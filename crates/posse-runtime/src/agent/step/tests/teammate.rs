@@ -373,7 +373,7 @@ fn a_tool_that_another_wants_first_is_judged_and_its_answer_handed_on() {
     let runs = |command: &str| Intent {
         read_only: false,
         beside_others: false,
-        subject: Subject::Runs(command.into()),
+        subject: Subject::runs(command),
         waits: false,
         title: command.into(),
     };
