@@ -5,6 +5,7 @@
 
 pub mod clock;
 mod closest;
+pub mod confinement;
 mod fault;
 pub mod memory;
 pub mod model;
