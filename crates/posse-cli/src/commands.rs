@@ -7,6 +7,7 @@ pub(crate) mod attach;
 pub(crate) mod board;
 pub(crate) mod cache;
 pub(crate) mod completions;
+pub(crate) mod confine;
 pub(crate) mod cost;
 pub(crate) mod doctor;
 pub(crate) mod guard;

@@ -62,8 +62,12 @@ enum PosseCommand {
 }
 
 fn main() -> ExitCode {
-    assemble::privacy::hide_memory();
     let words: Vec<OsString> = std::env::args_os().collect();
+    // It maps its own user, which a process that hides its memory cannot do.
+    if let Some(done) = commands::confine::asked(&words) {
+        return done;
+    }
+    assemble::privacy::hide_memory();
     // Before clap, which has no such command: it is not for people.
     if let Some(done) = commands::guard::asked(&words) {
         return done;

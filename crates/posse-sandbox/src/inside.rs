@@ -1,0 +1,119 @@
+//! Stage two of the launcher: the first process inside.
+
+use std::io::{Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    DumpableBehavior, Pid, Signal, WaitOptions, set_dumpable_behavior,
+    set_parent_process_death_signal, setsid, wait,
+};
+use rustix::thread::set_no_new_privs;
+
+use crate::error::{LaunchError, Step as _};
+use crate::fence::{self, HandlesTcp};
+use crate::filter::{self, Sockets};
+use crate::job::{Job, Orders};
+use crate::mounts;
+use crate::plan::{MountKind, Plan};
+use crate::rights::{command, drop_capabilities, limit};
+use crate::trial;
+
+/// Places that every command may write to.
+const OWN: [&str; 2] = ["/dev/shm", "/dev/pts"];
+
+/// Confines this process and runs the job.
+pub(crate) fn run() -> Result<ExitCode, LaunchError> {
+    set_parent_process_death_signal(Some(Signal::KILL)).step("follow the launcher")?;
+    let connection = std::io::stdin().as_fd().try_clone_to_owned();
+    let mut connection = UnixStream::from(connection.step("take the connection")?);
+    let mut orders = Vec::new();
+    connection
+        .read_to_end(&mut orders)
+        .step("read the orders")?;
+    let orders = Orders::from_bytes(&orders).step("read the orders")?;
+    // It could have ended before this process began to follow it.
+    if !is_followed(&connection) {
+        return Err(LaunchError::new("follow the launcher", "it has ended"));
+    }
+    setsid().step("begin a session")?;
+    mounts::make_proc()?;
+    confine(&orders.plan)?;
+    match &orders.job {
+        None => trial::check_inside(),
+        Some(job) => {
+            let status = run_job(job)?;
+            // The launcher is told what an exit code cannot say.
+            connection
+                .write_all(&status.to_ne_bytes())
+                .step("report the end")?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn confine(plan: &Plan) -> Result<(), LaunchError> {
+    limit(plan)?;
+    drop_capabilities()?;
+    set_no_new_privs(true).step("give up new rights")?;
+    // What it read of the plan is not for the command.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).step("hide memory")?;
+    if plan.tier().has_fence() {
+        fence::apply(plan.support.landlock, roots(plan), HandlesTcp::No).step("fence")?;
+    }
+    let sockets = match plan.has_network {
+        true => Sockets::Network,
+        false => Sockets::Inner,
+    };
+    filter::apply(sockets).step("filter system calls")
+}
+
+/// Returns where the fence lets programs write. Mounts keep what is beneath and must stay.
+fn roots(plan: &Plan) -> impl Iterator<Item = &Path> {
+    let mounted = plan.mounts.iter();
+    let mounted = mounted.filter(|mount| mount.kind == MountKind::Write);
+    let everything = plan.all_writable.then_some(Path::new("/"));
+    mounted
+        .map(|mount| mount.path.as_path())
+        .chain(OWN.map(Path::new))
+        .chain(everything)
+        .filter(|path| path.exists())
+}
+
+/// Starts the job and waits for its end. Returns the raw status that it ended with.
+fn run_job(job: &Job) -> Result<i32, LaunchError> {
+    let mut command = command(job);
+    // A signal to its group does not reach this process.
+    command.process_group(0);
+    let started = command.spawn().step_at("run", Path::new(&job.program))?;
+    drop(command);
+    let main = Pid::from_raw(started.id().cast_signed());
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((ended, status))) if Some(ended) == main => return Ok(status.as_raw()),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error).step("wait"),
+        }
+    }
+}
+
+/// Returns true if the other end of the connection to stage one is open.
+fn is_followed(connection: &UnixStream) -> bool {
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let mut polled = [PollFd::from_borrowed_fd(
+        connection.as_fd(),
+        PollFlags::empty(),
+    )];
+    let open = poll(&mut polled, Some(&now));
+    open.is_ok()
+        && !polled[0]
+            .revents()
+            .intersects(PollFlags::HUP | PollFlags::ERR)
+}

@@ -1,0 +1,149 @@
+//! What is to run inside, and how it reaches the launcher.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::codec::{Decoder, Encoder, MessageError};
+use crate::environment;
+use crate::plan::Plan;
+use crate::tier::Tier;
+
+/// The word by which the posse binary is asked to be a launcher.
+pub const CONFINE: &str = "confine";
+/// The name of the file in memory that the launcher reads its orders from.
+pub(crate) const ORDERS: &str = "posse-confine";
+/// The temporary directory inside, where mounts make it private.
+const TEMPORARY: &str = "/tmp";
+
+/// A program that becomes a launcher if its first argument is [`CONFINE`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launcher(PathBuf);
+
+impl Launcher {
+    /// The program that is running.
+    pub fn this_program() -> Self {
+        Self("/proc/self/exe".into())
+    }
+
+    /// The program of this path.
+    pub fn at(program: impl Into<PathBuf>) -> Self {
+        Self(program.into())
+    }
+}
+
+/// A program to be run, with its surroundings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The program, looked for in the `PATH` of its environment.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Its working directory.
+    pub directory: PathBuf,
+    /// Its environment, before secrets are taken out and what the sandbox needs is added.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// What the launcher is told: how to confine, and what to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Orders {
+    pub(crate) plan: Plan,
+    /// None to find out whether the plan holds.
+    pub(crate) job: Option<Job>,
+    /// The process that must be alive.
+    pub(crate) parent: u32,
+}
+
+impl Plan {
+    /// Returns the command that runs a job within this plan. Output and errors can be set, input
+    /// is `/dev/null`. Its process leads a session of its own; killing it kills everything inside,
+    /// and so does the end of the thread that starts it. It ends as the job does; if the sandbox
+    /// cannot be made, it prints why, runs nothing and exits with code 125.
+    pub fn command(&self, launcher: &Launcher, job: Job) -> io::Result<Command> {
+        let temporary = match self.tier() {
+            Tier::B => self.temporary.as_path(),
+            _ => Path::new(TEMPORARY),
+        };
+        let environment = environment::inside(job.environment, temporary);
+        let job = Job { environment, ..job };
+        self.command_of(launcher, Some(job))
+    }
+
+    /// Returns the command that finds out whether this plan holds: it exits with 0 if it does.
+    pub(crate) fn trial(&self, launcher: &Launcher) -> io::Result<Command> {
+        self.command_of(launcher, None)
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "nothing is started here; the caller starts it"
+    )]
+    fn command_of(&self, launcher: &Launcher, job: Option<Job>) -> io::Result<Command> {
+        let orders = Orders {
+            plan: self.clone(),
+            job,
+            parent: std::process::id(),
+        };
+        let mut file = File::from(memfd_create(ORDERS, MemfdFlags::CLOEXEC)?);
+        file.write_all(&orders.to_bytes())?;
+        file.rewind()?;
+        let mut command = Command::new(&launcher.0);
+        command.arg(CONFINE).env_clear().stdin(file);
+        Ok(command)
+    }
+}
+
+impl Orders {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Encoder::default();
+        let plan = self.plan.to_bytes();
+        out.number(u64::from(self.parent));
+        out.number(plan.len() as u64);
+        let mut out = [out.finish(), plan].concat();
+        let mut job = Encoder::default();
+        job.byte(self.job.is_some().into());
+        if let Some(Job {
+            program,
+            arguments,
+            directory,
+            environment,
+        }) = &self.job
+        {
+            job.text(program);
+            job.list(arguments, |out, argument| out.text(argument));
+            job.text(directory);
+            job.list(environment, |out, (name, value)| {
+                out.text(name);
+                out.text(value);
+            });
+        }
+        out.extend(job.finish());
+        out
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, MessageError> {
+        let mut fields = Decoder::new(bytes);
+        let parent = u32::try_from(fields.number()?).map_err(|_| MessageError)?;
+        let length = usize::try_from(fields.number()?).map_err(|_| MessageError)?;
+        let (plan, job) = fields.rest().split_at_checked(length).ok_or(MessageError)?;
+        let plan = Plan::from_bytes(plan)?;
+        let mut fields = Decoder::new(job);
+        let job = match fields.byte()? {
+            0 => None,
+            1 => Some(Job {
+                program: fields.text()?,
+                arguments: fields.list(Decoder::text)?,
+                directory: fields.path()?,
+                environment: fields.list(|fields| Ok((fields.text()?, fields.text()?)))?,
+            }),
+            _ => return Err(MessageError),
+        };
+        fields.end()?;
+        Ok(Self { plan, job, parent })
+    }
+}

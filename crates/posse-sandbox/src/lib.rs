@@ -1,0 +1,33 @@
+//! The kernel boundary around commands of agents: from a [`Confinement`] to a process that cannot
+//! do more. A command is started by a launcher, which is the posse binary itself: it makes
+//! namespaces, mounts, a Landlock fence and a filter of system calls, and becomes or starts the
+//! command. No process is started here but by the launcher: [`Plan::command`] returns how to.
+//!
+//! [`Confinement`]: posse_port::confinement::Confinement
+
+mod codec;
+mod environment;
+mod error;
+mod fence;
+mod filter;
+mod inside;
+mod job;
+mod launch;
+mod layout;
+mod mounts;
+mod plan;
+mod probe;
+mod rights;
+mod surroundings;
+mod tier;
+mod trial;
+
+pub use codec::MessageError;
+pub use environment::{CONFINED, inside as environment_inside};
+pub use job::{CONFINE, Job, Launcher};
+pub use launch::run_launcher;
+pub use layout::{Repository, Survey};
+pub use plan::{Mount, MountKind, Plan, PlanError};
+pub use probe::{Backend, Linux, Probe};
+pub use surroundings::Surroundings;
+pub use tier::{KernelSupport, Tier};

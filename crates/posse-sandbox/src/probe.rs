@@ -1,0 +1,99 @@
+//! What the kernel really gives: tried by a launcher that confines itself and then tries what must
+//! fail.
+
+use std::process::Stdio;
+
+use posse_port::confinement::Confinement;
+
+use crate::fence;
+use crate::job::Launcher;
+use crate::plan::Plan;
+use crate::surroundings::Surroundings;
+use crate::tier::{KernelSupport, LANDLOCK_NEEDED, Tier};
+
+/// What commands can be confined by on this machine.
+pub trait Backend {
+    /// Returns what the machine gives. It is tried, not guessed: keep the result.
+    fn probe(&self) -> Probe;
+}
+
+/// What was found, and why it is not more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Probe {
+    /// What works.
+    pub support: KernelSupport,
+    /// Why something does not, as a line for people.
+    pub missing: Vec<String>,
+}
+
+impl Probe {
+    /// Returns the tier that was found.
+    pub fn tier(&self) -> Tier {
+        self.support.tier()
+    }
+}
+
+/// The parts of Linux: namespaces, Landlock and seccomp.
+#[derive(Clone, Debug)]
+pub struct Linux {
+    launcher: Launcher,
+}
+
+impl Linux {
+    /// Returns the backend that uses this launcher.
+    pub fn new(launcher: Launcher) -> Self {
+        Self { launcher }
+    }
+
+    /// Runs a launcher that tries whether a sandbox of these parts holds.
+    fn try_support(&self, support: KernelSupport) -> Result<(), String> {
+        let surroundings = Surroundings {
+            support,
+            temporary: "/".into(),
+            ..Surroundings::default()
+        };
+        let mut plan =
+            Plan::new(&Confinement::default(), &surroundings).map_err(|error| error.to_string())?;
+        // Nothing is written: there is no need for a directory.
+        plan.mounts.retain(|mount| mount.source.is_none());
+        let trial = plan.trial(&self.launcher);
+        let ended = trial.and_then(|mut trial| {
+            trial.stdout(Stdio::null()).stderr(Stdio::piped());
+            trial.output()
+        });
+        match ended {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl Backend for Linux {
+    fn probe(&self) -> Probe {
+        let landlock = fence::version();
+        let mut probe = Probe::default();
+        if landlock < LANDLOCK_NEEDED {
+            let what = format!("Landlock: version {landlock} is too old");
+            probe.missing.push(what);
+        }
+        for namespaces in [true, false] {
+            let support = KernelSupport {
+                namespaces,
+                landlock,
+                seccomp: true,
+            };
+            if support.tier() == Tier::C {
+                continue;
+            }
+            match self.try_support(support) {
+                Ok(()) => {
+                    probe.support = support;
+                    return probe;
+                }
+                Err(why) => probe.missing.push(why),
+            }
+        }
+        probe
+    }
+}
