@@ -5,11 +5,13 @@
 //!
 //! [`Confinement`]: posse_port::confinement::Confinement
 
+mod after;
 mod codec;
 mod environment;
 mod error;
 mod fence;
 mod filter;
+mod git_index;
 mod inside;
 mod job;
 mod launch;
@@ -22,6 +24,7 @@ mod surroundings;
 mod tier;
 mod trial;
 
+pub use after::{Finding, WATCHED, Watch};
 pub use codec::MessageError;
 pub use environment::{CONFINED, inside as environment_inside};
 pub use job::{CONFINE, Job, Launcher};

@@ -38,6 +38,7 @@ mod read_again;
 mod readme;
 mod requests;
 mod run;
+mod sandbox;
 mod scripted_model;
 mod sdk;
 mod secrets;

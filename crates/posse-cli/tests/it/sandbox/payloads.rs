@@ -1,0 +1,120 @@
+//! The attacks of payloads.jsonl. Each must have no effect inside, and outside the effect that is
+//! written down with it: else it would prove nothing.
+
+use std::sync::Mutex;
+
+use serde::Deserialize;
+
+use super::scene::{Scene, User};
+
+/// One attack.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Payload {
+    pub(super) id: String,
+    pub(super) command: String,
+    /// A shell command that succeeds if there was an effect; or `out:` and a pattern of the output,
+    /// `missing:` and a word that it must have, `GS` for what `git status` runs afterwards, or
+    /// `LISTEN` for a server that can be reached from outside.
+    pub(super) check: String,
+    root_only: bool,
+    outside_root: Outside,
+    outside_user: Outside,
+}
+
+/// What an attack does outside.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Outside {
+    Effect,
+    None,
+    /// It would harm this machine.
+    #[serde(rename = "not run")]
+    NotRun,
+}
+
+/// Whether attacks are run in the sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Boundary {
+    Sandbox,
+    None,
+}
+
+fn payloads(user: User) -> Vec<Payload> {
+    let all = include_str!("payloads.jsonl").lines();
+    let all = all.map(|line| serde_json::from_str(line).unwrap());
+    all.filter(|payload: &Payload| user == User::Root || !payload.root_only)
+        .collect()
+}
+
+/// Runs attacks, some at once, and returns those whose effect is not the expected one.
+fn wrong(
+    payloads: Vec<Payload>,
+    user: User,
+    boundary: Boundary,
+    expected: impl Fn(&Payload) -> bool + Sync,
+) -> Vec<String> {
+    let waiting = Mutex::new(payloads);
+    let wrong = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                loop {
+                    let Some(payload) = waiting.lock().unwrap().pop() else {
+                        return;
+                    };
+                    let outcome = Scene::new(&payload, user, boundary).attack();
+                    if outcome.effect != expected(&payload) {
+                        let line =
+                            format!("{}: {} → {}", payload.id, payload.command, outcome.told);
+                        wrong.lock().unwrap().push(line);
+                    }
+                }
+            });
+        }
+    });
+    let mut wrong = wrong.into_inner().unwrap();
+    wrong.sort();
+    wrong
+}
+
+fn inside(user: User, count: usize) {
+    let Some(user) = user.possible() else { return };
+    let payloads = payloads(user);
+    assert_eq!(payloads.len(), count);
+    let wrong = wrong(payloads, user, Boundary::Sandbox, |_| false);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn outside(user: User) {
+    let Some(user) = user.possible() else { return };
+    let recorded = |payload: &Payload| match user {
+        User::Root => payload.outside_root,
+        User::Nobody => payload.outside_user,
+    };
+    let mut payloads = payloads(user);
+    payloads.retain(|payload| recorded(payload) != Outside::NotRun);
+    let wrong = wrong(payloads, user, Boundary::None, |payload| {
+        recorded(payload) == Outside::Effect
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_attack_by_root_has_an_effect() {
+    inside(User::Root, 80);
+}
+
+#[test]
+fn no_attack_by_an_ordinary_user_has_an_effect() {
+    inside(User::Nobody, 73);
+}
+
+#[test]
+fn attacks_by_root_have_their_effects_outside() {
+    outside(User::Root);
+}
+
+#[test]
+fn attacks_by_an_ordinary_user_have_their_effects_outside() {
+    outside(User::Nobody);
+}
