@@ -119,7 +119,7 @@ impl Plan {
             cgroups: surroundings.cgroups.clone(),
         };
         if tier.has_mounts() {
-            plan.add_mounts(&rights, surroundings);
+            plan.add_mounts(&rights, confinement, surroundings);
         }
         Ok(plan)
     }
@@ -134,7 +134,12 @@ impl Plan {
         &self.mounts
     }
 
-    fn add_mounts(&mut self, rights: &Confinement, surroundings: &Surroundings) {
+    fn add_mounts(
+        &mut self,
+        rights: &Confinement,
+        confinement: &Confinement,
+        surroundings: &Surroundings,
+    ) {
         let is_directory = |path: &Path| surroundings.present.get(path).copied().unwrap_or(true);
         let mut add = |kind, path: &Path| {
             self.mounts.push(Mount {
@@ -171,6 +176,13 @@ impl Plan {
                 if surroundings.present.contains_key(Path::new(settings)) {
                     add(MountKind::Show, Path::new(settings));
                 }
+            }
+        }
+        // What is to be seen in spite of a private directory above it.
+        for path in &confinement.show {
+            let is_there = surroundings.present.contains_key(path);
+            if is_there && is_private(path, &rights.write) && !self.all_writable {
+                add(MountKind::Show, path);
             }
         }
         // With everything writable, the temporary directory is everybody's.

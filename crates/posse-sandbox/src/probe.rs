@@ -1,12 +1,13 @@
 //! What the kernel really gives: tried by a launcher that confines itself and then tries what must
 //! fail.
 
-use std::process::Stdio;
+use std::io;
+use std::process::{Command, Stdio};
 
 use posse_port::confinement::Confinement;
 
 use crate::fence;
-use crate::job::Launcher;
+use crate::job::{Job, Launcher};
 use crate::plan::Plan;
 use crate::surroundings::Surroundings;
 use crate::tier::{KernelSupport, LANDLOCK_NEEDED, Tier};
@@ -15,6 +16,9 @@ use crate::tier::{KernelSupport, LANDLOCK_NEEDED, Tier};
 pub trait Backend {
     /// Returns what the machine gives. It is tried, not guessed: keep the result.
     fn probe(&self) -> Probe;
+
+    /// Returns the command that runs a job within a plan.
+    fn command(&self, plan: &Plan, job: Job) -> io::Result<Command>;
 }
 
 /// What was found, and why it is not more.
@@ -70,6 +74,10 @@ impl Linux {
 }
 
 impl Backend for Linux {
+    fn command(&self, plan: &Plan, job: Job) -> io::Result<Command> {
+        plan.command(&self.launcher, job)
+    }
+
     fn probe(&self) -> Probe {
         let landlock = fence::version();
         let mut probe = Probe::default();

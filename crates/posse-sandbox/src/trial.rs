@@ -18,20 +18,34 @@ pub(crate) fn check_inside() -> Result<ExitCode, LaunchError> {
     expect(read_only == Ok(true), "/ is writable")?;
     let settings = statvfs("/proc/sys").map(|it| it.f_flag.contains(StatVfsMountFlags::RDONLY));
     expect(settings == Ok(true), "/proc/sys is writable")?;
+    let bounds = status()?;
+    expect(
+        is_empty(field(&bounds, "CapBnd")),
+        "a capability can be had",
+    )?;
     check_fence()
+}
+
+fn status() -> Result<String, LaunchError> {
+    fs::read_to_string("/proc/self/status").step("look at rights")
+}
+
+fn field<'a>(status: &'a str, name: &str) -> &'a str {
+    let mut lines = status.lines();
+    let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    value.unwrap_or_default().trim()
+}
+
+fn is_empty(set: &str) -> bool {
+    !set.is_empty() && set.bytes().all(|digit| digit == b'0')
 }
 
 /// Tries what must fail in every tier.
 pub(crate) fn check_fence() -> Result<ExitCode, LaunchError> {
-    let status = fs::read_to_string("/proc/self/status").step("look at rights")?;
-    let field = |name: &str| {
-        let mut lines = status.lines();
-        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        value.unwrap_or_default().trim()
-    };
+    let status = status()?;
+    let field = |name| field(&status, name);
     for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
-        let empty = field(set).bytes().all(|digit| digit == b'0');
-        expect(empty && !field(set).is_empty(), "a capability is left")?;
+        expect(is_empty(field(set)), "a capability is left")?;
     }
     expect(field("NoNewPrivs") == "1", "new rights are possible")?;
     expect(field("Seccomp") == "2", "system calls are not filtered")?;

@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("posse-model", &["posse-port", "posse-protocol"]),
     ("posse-store", &["posse-port", "posse-protocol"]),
     ("posse-tools", &["posse-port", "posse-protocol"]),
+    ("posse-sandbox", &["posse-port"]),
     ("posse-scripted", &["posse-protocol"]),
     ("posse-tui", &["posse-protocol"]),
     ("posse-testkit", LIBRARIES),
@@ -37,6 +38,7 @@ const LIBRARIES: &[&str] = &[
     "posse-model",
     "posse-store",
     "posse-tools",
+    "posse-sandbox",
     "posse-scripted",
     "posse-tui",
 ];

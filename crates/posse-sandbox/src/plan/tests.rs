@@ -150,6 +150,15 @@ fn a_root_beneath_something_hidden_is_shown() {
 }
 
 #[test]
+fn a_workspace_in_the_temporary_directory_is_seen_if_it_is_to_be_shown() {
+    let mut confinement = confinement(&[], &[], &[]);
+    confinement.show = paths(&["/tmp/w", "/elsewhere"]);
+    let plan = Plan::new(&confinement, &surroundings(&["/tmp/w/", "/elsewhere/"])).unwrap();
+    assert_eq!(told(&plan), ["Empty /run", "Write /tmp", "Show /tmp/w"]);
+    assert!(!plan.is_writable(Path::new("/tmp/w")));
+}
+
+#[test]
 fn links_and_other_names_are_guarded_like_what_they_lead_to() {
     let mut surroundings = surroundings(&["/w/", "/dots/ssh/", "/w/.env", "/w/hard"]);
     surroundings.links = BTreeMap::from([("/h/.ssh".into(), "/dots/ssh".into())]);

@@ -1,7 +1,7 @@
 //! A workspace, a home with secrets, services and another process: what an attack is tried against.
 
 use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -165,22 +165,9 @@ impl<'a> Scene<'a> {
     }
 
     fn make(&mut self) {
-        for directory in [
-            "ws",
-            "out/dir",
-            "home/.ssh",
-            "home/.aws",
-            "home/.config/gh",
-            "home/.docker",
-            "home/.posse/hosts",
-            "tools",
-            "tmp",
-        ] {
-            self.shell(
-                &format!("mkdir -p {}/{directory}", self.base.display()),
-                &self.base,
-            );
-        }
+        let directories = "mkdir -p ws out/dir home/.ssh home/.aws home/.config/gh home/.docker \
+             home/.posse/hosts tools tmp";
+        self.shell(directories, &self.base);
         for (name, text) in [
             ("home/.ssh/id_rsa", "TOPSECRET\n"),
             ("home/.aws/credentials", "TOPSECRET\n"),
@@ -198,6 +185,7 @@ impl<'a> Scene<'a> {
         for (name, script) in TOOLS {
             let path = self.base.join("tools").join(name);
             fs::write(&path, format!("#!/usr/bin/python3\n{script}")).unwrap();
+            self.user.own(&path);
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         }
         self.listen_at_path();
@@ -304,6 +292,7 @@ impl<'a> Scene<'a> {
             watch.after(&self.base.join("quarantine"));
         }
         let printed = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+        assert!(!printed.contains("no sandbox for this"), "{printed}");
         let effect = self.has_effect(&printed, reached);
         let told: String = printed.chars().take(600).collect();
         Outcome { effect, told }
