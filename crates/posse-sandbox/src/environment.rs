@@ -85,7 +85,7 @@ fn is_secret(name: &OsStr, value: &OsStr) -> bool {
 fn is_secret_word(word: &str) -> bool {
     // `MONKEY` ends with a word that is too short to tell.
     let ends = |known: &&str| word == *known || (known.len() > 4 && word.ends_with(*known));
-    SECRET_WORDS.iter().any(|known| ends(known)) || word.ends_with("APIKEY") || word == "OAUTH"
+    SECRET_WORDS.iter().any(ends) || word.ends_with("APIKEY") || word == "OAUTH"
 }
 
 /// Returns true if it is a URL with a password in it.

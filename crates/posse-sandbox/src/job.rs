@@ -34,6 +34,43 @@ impl Launcher {
     pub fn at(program: impl Into<PathBuf>) -> Self {
         Self(program.into())
     }
+
+    /// Returns the command that runs a job within a plan. Output and errors can be set, input
+    /// is `/dev/null`. Its process leads a session of its own; killing it kills everything inside,
+    /// and so does the end of the thread that starts it. It ends as the job does; if the sandbox
+    /// cannot be made, it prints why, runs nothing and exits with code 125.
+    pub fn command(&self, plan: &Plan, job: Job) -> io::Result<Command> {
+        let temporary = match plan.tier() {
+            Tier::B => plan.temporary.as_path(),
+            _ => Path::new(TEMPORARY),
+        };
+        let environment = environment::inside(job.environment, temporary);
+        let job = Job { environment, ..job };
+        self.command_of(plan, Some(job))
+    }
+
+    /// Returns the command that finds out whether a plan holds: it exits with 0 if it does.
+    pub(crate) fn trial(&self, plan: &Plan) -> io::Result<Command> {
+        self.command_of(plan, None)
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "nothing is started here; the caller starts it"
+    )]
+    fn command_of(&self, plan: &Plan, job: Option<Job>) -> io::Result<Command> {
+        let orders = Orders {
+            plan: plan.clone(),
+            job,
+            parent: std::process::id(),
+        };
+        let mut file = File::from(memfd_create(ORDERS, MemfdFlags::CLOEXEC)?);
+        file.write_all(&orders.to_bytes())?;
+        file.rewind()?;
+        let mut command = Command::new(&self.0);
+        command.arg(CONFINE).env_clear().stdin(file);
+        Ok(command)
+    }
 }
 
 /// A program to be run, with its surroundings.
@@ -57,45 +94,6 @@ pub(crate) struct Orders {
     pub(crate) job: Option<Job>,
     /// The process that must be alive.
     pub(crate) parent: u32,
-}
-
-impl Plan {
-    /// Returns the command that runs a job within this plan. Output and errors can be set, input
-    /// is `/dev/null`. Its process leads a session of its own; killing it kills everything inside,
-    /// and so does the end of the thread that starts it. It ends as the job does; if the sandbox
-    /// cannot be made, it prints why, runs nothing and exits with code 125.
-    pub fn command(&self, launcher: &Launcher, job: Job) -> io::Result<Command> {
-        let temporary = match self.tier() {
-            Tier::B => self.temporary.as_path(),
-            _ => Path::new(TEMPORARY),
-        };
-        let environment = environment::inside(job.environment, temporary);
-        let job = Job { environment, ..job };
-        self.command_of(launcher, Some(job))
-    }
-
-    /// Returns the command that finds out whether this plan holds: it exits with 0 if it does.
-    pub(crate) fn trial(&self, launcher: &Launcher) -> io::Result<Command> {
-        self.command_of(launcher, None)
-    }
-
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "nothing is started here; the caller starts it"
-    )]
-    fn command_of(&self, launcher: &Launcher, job: Option<Job>) -> io::Result<Command> {
-        let orders = Orders {
-            plan: self.clone(),
-            job,
-            parent: std::process::id(),
-        };
-        let mut file = File::from(memfd_create(ORDERS, MemfdFlags::CLOEXEC)?);
-        file.write_all(&orders.to_bytes())?;
-        file.rewind()?;
-        let mut command = Command::new(&launcher.0);
-        command.arg(CONFINE).env_clear().stdin(file);
-        Ok(command)
-    }
 }
 
 impl Orders {

@@ -41,7 +41,7 @@ pub(crate) const REFUSED: u8 = 125;
 
 /// Runs as a launcher if the arguments of the program ask for it, and returns its exit code. The
 /// program must call this before it does anything else. Returns none for a person who types the
-/// word: only [`Plan::command`] can give orders.
+/// word: only `Launcher::command` can give orders.
 pub fn run_launcher(words: &[OsString]) -> Option<ExitCode> {
     let ended = match words {
         [_, confine] if confine == CONFINE && has_orders() => outside(),

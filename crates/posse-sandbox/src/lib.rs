@@ -1,7 +1,7 @@
 //! The kernel boundary around commands of agents: from a [`Confinement`] to a process that cannot
 //! do more. A command is started by a launcher, which is the posse binary itself: it makes
 //! namespaces, mounts, a Landlock fence and a filter of system calls, and becomes or starts the
-//! command. No process is started here but by the launcher: [`Plan::command`] returns how to.
+//! command. No process is started here but by the launcher: [`Launcher::command`] returns how to.
 //!
 //! [`Confinement`]: posse_port::confinement::Confinement
 

@@ -86,7 +86,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Makes a plan. Fails if the kernel gives too little for it.
+    /// Makes a plan. Fails if the kernel gives too little for it. Single hosts cannot be reached
+    /// yet: for that a proxy listens inside.
     pub fn new(confinement: &Confinement, surroundings: &Surroundings) -> Result<Self, PlanError> {
         let tier = surroundings.support.tier();
         if let Some(twin) = surroundings.unfound_twins.first() {

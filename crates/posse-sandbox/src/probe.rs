@@ -8,7 +8,7 @@ use posse_port::confinement::Confinement;
 
 use crate::fence;
 use crate::job::{Job, Launcher};
-use crate::plan::Plan;
+use crate::plan::{Plan, PlanError};
 use crate::surroundings::Surroundings;
 use crate::tier::{KernelSupport, LANDLOCK_NEEDED, Tier};
 
@@ -50,32 +50,40 @@ impl Linux {
     }
 
     /// Runs a launcher that tries whether a sandbox of these parts holds.
-    fn try_support(&self, support: KernelSupport) -> Result<(), String> {
+    fn try_support(&self, support: KernelSupport) -> Result<(), TrialError> {
         let surroundings = Surroundings {
             support,
             temporary: "/".into(),
             ..Surroundings::default()
         };
-        let mut plan =
-            Plan::new(&Confinement::default(), &surroundings).map_err(|error| error.to_string())?;
+        let mut plan = Plan::new(&Confinement::default(), &surroundings)?;
         // Nothing is written: there is no need for a directory.
         plan.mounts.retain(|mount| mount.source.is_none());
-        let trial = plan.trial(&self.launcher);
-        let ended = trial.and_then(|mut trial| {
-            trial.stdout(Stdio::null()).stderr(Stdio::piped());
-            trial.output()
-        });
-        match ended {
-            Ok(output) if output.status.success() => Ok(()),
-            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-            Err(error) => Err(error.to_string()),
+        let mut trial = self.launcher.trial(&plan)?;
+        trial.stdout(Stdio::null()).stderr(Stdio::piped());
+        let ended = trial.output()?;
+        if ended.status.success() {
+            return Ok(());
         }
+        let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+        Err(TrialError::Refused(said))
     }
+}
+
+/// Why a sandbox does not hold.
+#[derive(Debug, thiserror::Error)]
+enum TrialError {
+    #[error("{0}")]
+    Plan(#[from] PlanError),
+    #[error("the launcher could not be started: {0}")]
+    Start(#[from] io::Error),
+    #[error("{0}")]
+    Refused(String),
 }
 
 impl Backend for Linux {
     fn command(&self, plan: &Plan, job: Job) -> io::Result<Command> {
-        plan.command(&self.launcher, job)
+        self.launcher.command(plan, job)
     }
 
     fn probe(&self) -> Probe {
@@ -99,7 +107,7 @@ impl Backend for Linux {
                     probe.support = support;
                     return probe;
                 }
-                Err(why) => probe.missing.push(why),
+                Err(why) => probe.missing.push(why.to_string()),
             }
         }
         probe

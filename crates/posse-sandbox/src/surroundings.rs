@@ -194,7 +194,7 @@ mod tests {
         };
         let twin = (root.join("sub/hard"), root.join("sub/.env"));
         let found = look();
-        assert_eq!(found.twins, [twin.clone()]);
+        assert_eq!(found.twins, std::slice::from_ref(&twin));
         assert_eq!(found.unfound_twins, Vec::<PathBuf>::new());
         fs::hard_link(root.join("sub/.env"), root.join("elsewhere/hard")).unwrap();
         let found = look();

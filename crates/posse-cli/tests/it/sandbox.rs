@@ -85,7 +85,7 @@ impl Place {
     }
 
     fn run(&self, plan: &Plan, script: &str) -> Output {
-        let mut command = plan.command(&launcher(), job(script, &self.root)).unwrap();
+        let mut command = launcher().command(plan, job(script, &self.root)).unwrap();
         command.output().unwrap()
     }
 }
@@ -133,7 +133,7 @@ fn a_command_that_cannot_be_run_says_why() {
     missing.program = "no-such-program".into();
     let nowhere = job("true", Path::new("/nowhere"));
     for job in [missing, nowhere] {
-        let ended = plan.command(&launcher(), job).unwrap().output().unwrap();
+        let ended = launcher().command(&plan, job).unwrap().output().unwrap();
         assert_eq!(ended.status.code(), Some(125));
         assert!(text(&ended.stderr).contains("No such file"), "{ended:?}");
     }
@@ -164,7 +164,7 @@ fn without_namespaces_a_plan_that_needs_them_runs_nothing() {
     job.arguments = arguments.map(OsString::from).to_vec();
     let base = place.base.clone().into_os_string();
     job.environment.push(("SANDBOX_PLACE".into(), base));
-    let ended = plan.command(&launcher(), job).unwrap().output().unwrap();
+    let ended = launcher().command(&plan, job).unwrap().output().unwrap();
     assert!(ended.status.success(), "{ended:?}");
     let found = std::fs::read_to_string(place.root.join("found")).unwrap();
     assert_eq!(found, "B 125");
@@ -372,8 +372,8 @@ fn starts_commands_and_waits() {
         let script = format!(
             "trap '' TERM HUP; (exec -a {tag} sleep 600) & env -i setsid -f bash -c 'exec -a {tag} sleep 600'; sleep 0.1; touch {number}; wait; sleep 600"
         );
-        let mut command = plan
-            .command(&launcher(), job(&script, &place.root))
+        let mut command = launcher()
+            .command(&plan, job(&script, &place.root))
             .unwrap();
         children.push(command.spawn().unwrap());
     }

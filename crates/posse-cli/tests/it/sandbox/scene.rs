@@ -87,7 +87,7 @@ impl User {
     }
 
     /// Has a command run as this user.
-    fn run_as<'a>(self, command: &'a mut Command) -> &'a mut Command {
+    fn run_as(self, command: &mut Command) -> &mut Command {
         if self == Self::Nobody && rustix::process::geteuid().is_root() {
             command.uid(NOBODY).gid(NOBODY);
         }
@@ -279,7 +279,7 @@ impl<'a> Scene<'a> {
                         .map(|(name, value)| (name.into(), value.into()))
                         .collect(),
                 };
-                plan.command(&launcher(), job).unwrap()
+                launcher().command(&plan, job).unwrap()
             }
         };
         let path = self.base.join("printed");
