@@ -110,6 +110,19 @@ impl From<Unheard> for GitError {
     }
 }
 
+/// Returns true if git knows that nobody has added a file to the repository at `top`. False if that
+/// cannot be told. Blocks.
+pub fn is_untracked(file: &Path, top: &Path) -> bool {
+    let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else {
+        return false;
+    };
+    let mut git = Git::look(directory).words(["ls-files", "--cached", "-z", "--"]);
+    // Without a repository there, git would go on upwards and find another.
+    git.command
+        .env("GIT_CEILING_DIRECTORIES", top.parent().unwrap_or(top));
+    git.word(name).run().is_ok_and(|printed| printed.is_empty())
+}
+
 impl Git {
     /// Returns a read-only call from `at`, which fetches nothing.
     pub(crate) fn look(at: &Path) -> Self {

@@ -43,6 +43,7 @@ use posse_port::tool::{Toolbox, typed};
 pub use address::Reach;
 pub use bash::{Bash, BashInput, ForegroundBash, ForegroundBashInput};
 pub use edit::{Edit, EditInput};
+pub use git::is_untracked;
 pub use glob::{Glob, GlobInput};
 pub use grep::{Grep, GrepInput, OutputMode};
 pub use origin::call_above;
@@ -54,8 +55,8 @@ pub use read::{Read, ReadInput};
 pub use watchdog::{GUARD, Watchdog, run_watchdog};
 pub use web_fetch::{WebFetch, WebFetchInput};
 pub use worktree::{
-    ChangedFile, Found, GitWorktrees, Swept, WorktreeDiff, WorktreeError, WorktreePlace,
-    WorktreeSummary,
+    ChangedFile, CheckoutGate, Found, GitWorktrees, Swept, WorktreeDiff, WorktreeError,
+    WorktreePlace, WorktreeSummary,
 };
 pub use write::{Write, WriteInput};
 

@@ -8,6 +8,7 @@
 mod carry;
 mod end;
 mod error;
+mod gate;
 mod host;
 mod look;
 mod make;
@@ -36,6 +37,7 @@ use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
 pub use error::WorktreeError;
+pub use gate::CheckoutGate;
 pub use review::{ChangedFile, WorktreeDiff, WorktreePlace, WorktreeSummary};
 
 use host::WorktreeHost;
@@ -48,6 +50,8 @@ pub struct GitWorktrees {
     home: PathBuf,
     host: Arc<Mutex<Option<Arc<SettledHost>>>>,
     looks: Arc<Looks>,
+    /// Decides where worktrees are made; everywhere, if there is none.
+    gate: Option<Arc<dyn CheckoutGate>>,
 }
 
 /// This process, at a home.
@@ -93,11 +97,21 @@ impl GitWorktrees {
             home,
             host: Arc::default(),
             looks: Arc::default(),
+            gate: None,
+        }
+    }
+
+    /// Makes worktrees only of checkouts that a gate allows.
+    pub fn behind(self, gate: Arc<dyn CheckoutGate>) -> Self {
+        Self {
+            gate: Some(gate),
+            ..self
         }
     }
 
     /// Checks whether a worktree of the checkout around `from` can be made. Blocks.
     pub fn check(&self, from: &Path, base: Base) -> Result<(), WorktreeError> {
+        self.must_be_allowed(from)?;
         Parent::ask(from, base)?;
         Ok(())
     }
@@ -164,6 +178,7 @@ impl Worktrees for GitWorktrees {
         let worktrees = self.clone();
         Box::pin(async move {
             let made = spawn_blocking(move || {
+                worktrees.must_be_allowed(&wanted.from)?;
                 let made = make::make(&worktrees, &wanted)?;
                 Ok(HandedWorktree {
                     worktrees,
@@ -196,7 +211,11 @@ impl Worktrees for GitWorktrees {
     fn reclaim(&self, worktree: &Worktree) -> BoxFuture<'static, Result<bool, String>> {
         let (worktrees, worktree) = (self.clone(), worktree.clone());
         Box::pin(async move {
-            let reclaimed = spawn_blocking(move || reclaim::reclaim(&worktrees, &worktree)).await;
+            let reclaimed = spawn_blocking(move || {
+                worktrees.must_be_allowed(&worktree.origin)?;
+                reclaim::reclaim(&worktrees, &worktree)
+            });
+            let reclaimed = reclaimed.await;
             reclaimed
                 .unwrap_or_else(|error| Err(WorktreeError::BrokeOff(error)))
                 .map_err(|error| error.to_string())

@@ -20,6 +20,12 @@ pub enum WorktreeError {
     /// No worktree can be made from this checkout.
     #[error(transparent)]
     Parent(#[from] ParentError),
+    /// The user has not trusted the workspace.
+    #[error(
+        "this workspace is not trusted, so posse does not run git in it. Omit isolation, or let the \
+         user run `posse trust`"
+    )]
+    Untrusted,
     /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
