@@ -57,6 +57,7 @@ until_so '[ -s model.json ]'
 export ANTHROPIC_BASE_URL=$(sed 's/.*"url": *"\([^"]*\)".*/\1/' model.json)
 rm model.json
 
+posse trust --yes >/dev/null 2>&1
 show 'posse team check'
 show 'posse team list --declared'
 show 'posse team run sums "make the sums right" --permission-mode acceptEdits --allowedTools "Bash(./*)" >result.txt 2>progress.txt &'

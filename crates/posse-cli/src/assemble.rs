@@ -24,5 +24,7 @@ pub(crate) mod run_options;
 pub(crate) mod store;
 pub(crate) mod team_terms;
 pub(crate) mod tools;
+pub(crate) mod trust_gate;
 pub(crate) mod unsupported;
+pub(crate) mod waiting_files;
 pub(crate) mod worktree_sweep;

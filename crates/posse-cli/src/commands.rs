@@ -22,5 +22,6 @@ pub(crate) mod skills;
 pub(crate) mod store;
 pub(crate) mod task;
 pub(crate) mod team;
+pub(crate) mod trust;
 pub(crate) mod worker;
 pub(crate) mod worktrees;

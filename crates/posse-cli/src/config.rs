@@ -12,6 +12,7 @@ pub(crate) mod settings;
 pub(crate) mod store;
 pub(crate) mod store_choice;
 mod text_file;
+pub(crate) mod trust;
 pub(crate) mod unsupported;
 
 use anyhow::Context;

@@ -11,6 +11,7 @@ mod scan;
 pub(crate) mod skills;
 pub(crate) mod slash;
 pub(crate) mod teams;
+pub(crate) mod trustable;
 
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,8 @@ use self::scan::ScanKind;
 pub(crate) use self::watch::{LiveDefinitions, WatchGuard, WatchedSources};
 use crate::config::search_paths::SearchPaths;
 use crate::config::settings::no_such_mode;
+use crate::config::trust::FileKind;
+use crate::config::trust::record::RecordError;
 use crate::output::tame;
 
 /// Where a definition comes from, highest precedence first.
@@ -38,7 +41,7 @@ pub(crate) enum DefinitionSource {
     Managed,
     /// `--agents`.
     Flag,
-    /// The repository. Agent types of the user and of posse itself come before it.
+    /// The repository, as far as the person trusts it.
     Project,
     /// The user.
     User,
@@ -227,7 +230,8 @@ impl DefinitionSet {
     /// Adds all definitions in a directory.
     fn read(&mut self, directory: &Directory, places: &SearchPaths) {
         let (bounds, left) = (directory.bounds.as_deref(), &mut self.left);
-        let scanned = scan::scan(&directory.path, bounds, &ScanKind::FILES, left);
+        let mut scanned = scan::scan(&directory.path, bounds, &ScanKind::FILES, left);
+        place::admit(places, directory, FileKind::Agent, &mut scanned);
         self.remarks.extend(scanned.remarks);
         self.directories.extend(scanned.directories);
         let mut here: Vec<DefinitionEntry> = Vec::new();
@@ -253,43 +257,7 @@ impl DefinitionSet {
                 reason,
             });
         }
-        for known in here {
-            match known.source {
-                DefinitionSource::Project => self.add_of_project(known, places),
-                _ => self.add(known),
-            }
-        }
-    }
-
-    /// Adds a definition of the repository. It does not replace one of the user or of posse
-    /// itself, because a repository that was only cloned must not change what those names mean.
-    /// It gets another name instead.
-    fn add_of_project(&mut self, mut known: DefinitionEntry, places: &SearchPaths) {
-        let name = &known.definition.name;
-        let kept = self.find(name).filter(|kept| {
-            matches!(
-                kept.source,
-                DefinitionSource::User | DefinitionSource::BuiltIn
-            )
-        });
-        if let (Some(kept), Some(path)) = (kept, known.path.clone()) {
-            let own = format!("{PROJECT}{name}");
-            let whose = match kept.source {
-                DefinitionSource::BuiltIn => "posse's own type".to_owned(),
-                _ => kept.origin(&places.cwd),
-            };
-            let reason = format!("{name} is {whose}; this one is available as {own}");
-            if self.find(&own).is_none() {
-                self.remarks.push(Remark {
-                    weight: Severity::Warning,
-                    path,
-                    line: None,
-                    reason,
-                });
-            }
-            known.definition.name = own;
-        }
-        self.add(known);
+        here.into_iter().for_each(|known| self.add(known));
     }
 
     /// Returns the definition in a file, and records remarks about it.
@@ -359,8 +327,6 @@ impl DefinitionSet {
     }
 }
 
-/// What precedes the name of a repository's agent type that does not replace another.
-const PROJECT: &str = "project:";
 /// Name of directories with agent types.
 const AGENTS: &[&str] = &["agents"];
 
@@ -402,17 +368,13 @@ impl AgentSources {
                 path: None,
             });
         }
-        let (project, user): (Vec<_>, Vec<_>) = others
-            .into_iter()
-            .partition(|directory| directory.source == DefinitionSource::Project);
         let mut seen = BTreeSet::new();
-        // Often one directory is a link to another, and must not be read twice.
-        let mut is_new = |directory: &&Directory| {
+        for directory in others {
+            // Often one directory is a link to another, and must not be read twice.
             let path = directory.path.canonicalize();
-            seen.insert(path.unwrap_or_else(|_| directory.path.clone()))
-        };
-        for directory in user.iter().filter(&mut is_new) {
-            loaded.read(directory, &self.places);
+            if seen.insert(path.unwrap_or_else(|_| directory.path.clone())) {
+                loaded.read(&directory, &self.places);
+            }
         }
         for definition in self::guide::built_in() {
             loaded.add(DefinitionEntry {
@@ -420,9 +382,6 @@ impl AgentSources {
                 source: DefinitionSource::BuiltIn,
                 path: None,
             });
-        }
-        for directory in project.iter().filter(&mut is_new) {
-            loaded.read(directory, &self.places);
         }
         loaded.in_order()
     }
@@ -466,6 +425,19 @@ impl AgentSources {
             kind: AGENTS[0],
             source,
             bounds: None,
+        }
+    }
+
+    /// Returns true if the person trusts the workspace.
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.places.trust.is_trusted()
+    }
+
+    /// Accepts a definition that posse has just written for the person, if it is the project's.
+    pub(crate) fn accept(&self, path: &Path, text: &str) -> Result<(), RecordError> {
+        match path.starts_with(self.places.trust.root()) {
+            true => self.places.trust.accept(FileKind::Agent, path, text),
+            false => Ok(()),
         }
     }
 

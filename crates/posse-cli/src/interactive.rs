@@ -103,6 +103,9 @@ pub(crate) fn run(
             FirstRun::Scripted(server) => Some(server),
             FirstRun::Leave => return Ok(ExitCode::SUCCESS),
         };
+        if !first_run::ask_for_trust(&config(None)?)? {
+            return Ok(ExitCode::SUCCESS);
+        }
         let (mut wanted, mut prompt) = (wanted, prompt);
         let mut is_later = false;
         loop {

@@ -13,4 +13,5 @@ pub(crate) mod permissions;
 pub(crate) mod question;
 pub(crate) mod sessions;
 pub(crate) mod tasks;
+pub(crate) mod trust;
 pub(crate) mod usage;

@@ -50,6 +50,10 @@ pub(crate) struct AgentArgs {
     /// Additional directory that file tools may use; can be repeated
     #[arg(long, value_name = "DIR", value_parser = directory)]
     pub(crate) add_dir: Vec<PathBuf>,
+    /// Use all agents, skills, instructions and settings of this directory's repository, in this run
+    /// only; `posse trust` shows what there is
+    #[arg(long)]
+    pub(crate) trust: bool,
     /// Maximum cost in dollars from now on, including sub-agents; calls that could exceed it are
     /// not made
     #[arg(long, value_name = "X", value_parser = dollars)]
@@ -120,6 +124,7 @@ impl AgentArgs {
                 tools: self.tools.as_deref().and_then(tool_names),
                 settings: self.settings.clone(),
                 sources: self.setting_sources.unwrap_or_default(),
+                trusts: self.trust,
                 ..SessionFlags::default()
             },
             add_dir: self.add_dir.clone(),

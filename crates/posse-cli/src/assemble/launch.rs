@@ -14,12 +14,13 @@ use crate::config::store_choice;
 use crate::error::Advised;
 
 /// Variables that the other process needs: where files are, and which models sub-agents use.
-const TOLD: [&str; 5] = [
+const TOLD: [&str; 6] = [
     "HOME",
     "PATH",
     "POSSE_HOME",
     "POSSE_SUBAGENT_MODEL",
     "POSSE_SUBAGENT_MODEL_FORCE",
+    "POSSE_TRUST",
 ];
 /// Variables that it needs, too, and that may contain passwords.
 const HUSHED: [&str; 8] = [
@@ -134,6 +135,9 @@ fn flags(config: &RunConfig) -> anyhow::Result<Vec<OsString>> {
         "--auto-background",
         config.agents.auto_background.map(|time| time.as_secs()),
     );
+    if config.flags.trusts {
+        flags.0.push("--trust".into());
+    }
     if config.agents.no_background {
         flags.0.push("--no-background".into());
     }
@@ -253,6 +257,7 @@ mod tests {
         assert_eq!(format!("{:?}", there.agents), format!("{:?}", here.agents));
         assert_eq!(there.given.text(), Some(given));
         assert!(carried(&["--no-background"]).1.agents.no_background);
+        assert!(!there.flags.trusts && carried(&["--trust"]).1.flags.trusts);
         let foreign = carried(&["--permission-mode", "auto"]).1;
         assert_eq!(
             (foreign.mode, foreign.flags.foreign_mode),

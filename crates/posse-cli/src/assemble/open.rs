@@ -28,8 +28,10 @@ use tokio::sync::oneshot;
 use super::facts::SessionFacts;
 use super::provider::{self, ChosenModel, ModelFallback};
 use super::run_config::{ProcessPurpose, RunConfig, SessionChoice};
+use super::trust_gate::TrustGate;
 use super::{directories, store, team_terms, tools, unsupported};
-use super::{launch, panes, prompt, worktree_sweep};
+use super::{launch, panes, prompt, waiting_files, worktree_sweep};
+use crate::config::search_paths::SearchPaths;
 use crate::config::settings::agents::ImplicitFork;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store_choice;
@@ -294,14 +296,20 @@ pub(crate) fn runtime_parts(
     let chosen = config
         .provider
         .choose_or(RetryPolicy::default(), fallback)?;
-    RuntimeParts::new(chosen, store)
+    RuntimeParts::new(chosen, store, config.flags.trusts)
 }
 
 impl RuntimeParts {
-    /// Creates a runtime on a store, with a given model.
-    pub(crate) fn new(chosen: ChosenModel, store: Arc<dyn Store>) -> anyhow::Result<Self> {
+    /// Creates a runtime on a store, with a given model. If `trusts`, git may be run in every
+    /// workspace.
+    pub(crate) fn new(
+        chosen: ChosenModel,
+        store: Arc<dyn Store>,
+        trusts: bool,
+    ) -> anyhow::Result<Self> {
         let prices = Arc::new(provider::prices()?);
-        let worktrees = GitWorktrees::new(directories::worktrees()?);
+        let gate = Arc::new(TrustGate { trusts });
+        let worktrees = GitWorktrees::new(directories::worktrees()?).behind(gate);
         let ports = Ports {
             model: Arc::from(chosen.model),
             store,
@@ -344,7 +352,10 @@ fn session_parts(
     settings: &mut Settings,
     cwd: PathBuf,
 ) -> anyhow::Result<SessionParts> {
-    let places = config.search_paths(&cwd);
+    let places = SearchPaths {
+        trust: settings.trust.clone(),
+        ..config.search_paths(&cwd)
+    };
     let live = LiveDefinitions::new(AgentSources::new(places.clone(), config.given.clone()));
     let skills = LiveDefinitions::new(SkillSources::new(places.clone()));
     let missing = &mut settings.unsupported;
@@ -360,6 +371,7 @@ fn session_parts(
     warn(&live);
     warn(&skills);
     warn(&memory);
+    waiting_files::tell(&settings.trust);
     let mut setup = setup(config, settings, workspace)?;
     setup.spawning.types = live.catalogue.clone();
     setup.spawning.skills = Some(skills.catalogue.clone());
@@ -423,6 +435,9 @@ fn settings(
         settings: config.flags.settings.clone(),
         tools: config.flags.tools.clone(),
     };
+    if config.flags.trusts {
+        caller::only_a_person_can("trust a workspace")?;
+    }
     let mut settings = Settings::load(&config.search_paths(cwd), flags)?;
     if settings.mode == BYPASS {
         caller::only_a_person_can("choose bypassPermissions")?;

@@ -84,12 +84,16 @@ pub(crate) struct SessionFlags {
     pub(crate) without_guards: WithoutGuards,
     /// The ID of a new session, if it is given.
     pub(crate) session_id: Option<AgentId>,
+    /// `--trust`: all of the workspace counts, in this run.
+    pub(crate) trusts: bool,
 }
 
 impl RunConfig {
     /// Returns where settings, instructions and definitions of an agent in `cwd` are looked for.
     pub(crate) fn search_paths(&self, cwd: &Path) -> SearchPaths {
-        SearchPaths::at(cwd).limited_to(self.flags.sources)
+        SearchPaths::at(cwd)
+            .limited_to(self.flags.sources)
+            .trusting_all_if(self.flags.trusts)
     }
 
     /// Returns what flags ask for and posse does otherwise or not at all, a line each.

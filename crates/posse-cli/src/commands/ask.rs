@@ -86,7 +86,7 @@ impl AskCommand {
             let purpose = asked.purpose();
             let shown = Arc::new(Mutex::new(AnswerWriter::new(AnswerForm::of(self.json))));
             let asking = ask(
-                RuntimeParts::new(chosen, store)?.runtime,
+                RuntimeParts::new(chosen, store, false)?.runtime,
                 &session,
                 asked,
                 &shown,

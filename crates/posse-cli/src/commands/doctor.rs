@@ -4,11 +4,14 @@ mod checks;
 mod files;
 mod memory;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
 
 use crate::assemble::provider::ProviderArgs;
+use crate::config::environment;
+use crate::config::search_paths::SearchPaths;
 use crate::error::FAILED;
 use crate::output::{print, tame};
 
@@ -68,11 +71,14 @@ impl DoctorCommand {
         };
         tell(checks::key(&settled))?;
         tell(runtime.block_on(checks::endpoint(&settled)))?;
-        tell(checks::git())?;
-        tell(checks::tmux())?;
+        let here = environment::working_directory().unwrap_or_else(|_| PathBuf::from("/"));
+        let trust = SearchPaths::at(&here).trust;
+        tell(checks::git(&trust))?;
+        tell(checks::tmux(&trust))?;
         tell(checks::sandbox())?;
         tell(checks::home())?;
         tell(checks::place())?;
+        tell(checks::trust(&trust))?;
         for finding in checks::settings() {
             tell(finding)?;
         }

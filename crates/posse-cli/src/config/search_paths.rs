@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::environment;
+use super::trust::{Trust, workspace};
 
 /// Which of the user's and the repository's files are read: `--setting-sources`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,15 +80,19 @@ pub(crate) struct SearchPaths {
     pub(crate) cwd: PathBuf,
     /// Which of their files are read. The administrator's always are.
     pub(crate) sources: SettingSources,
+    /// Which of the repository's files count.
+    pub(crate) trust: Trust,
 }
 
 impl SearchPaths {
     /// Returns the paths of this machine and user, for an agent that works in `cwd`.
     pub(crate) fn at(cwd: &Path) -> Self {
+        let (posse_home, home) = (environment::posse_home(), environment::home());
         Self {
             managed: PathBuf::from("/etc/posse/settings.json"),
-            posse_home: environment::posse_home(),
-            home: environment::home(),
+            trust: Trust::of(cwd, posse_home.as_deref(), home.as_deref()),
+            posse_home,
+            home,
             cwd: cwd.to_owned(),
             sources: SettingSources::default(),
         }
@@ -98,11 +103,19 @@ impl SearchPaths {
         Self { sources, ..self }
     }
 
+    /// Returns the same paths; if `trusts`, all files of the repository count.
+    pub(crate) fn trusting_all_if(self, trusts: bool) -> Self {
+        match trusts {
+            true => Self {
+                trust: Trust::everything(&self.cwd),
+                ..self
+            },
+            false => self,
+        }
+    }
+
     /// Returns the nearest directory from `cwd` up that contains a `.git`, else `cwd`.
     pub(crate) fn project(&self) -> &Path {
-        self.cwd
-            .ancestors()
-            .find(|directory| directory.join(".git").exists())
-            .unwrap_or(&self.cwd)
+        workspace::root(&self.cwd)
     }
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use posse_permission::{Policy, RuleList, Source};
 use posse_protocol::PermissionMode;
+use posse_tools::is_untracked;
 
 use self::agents::{AgentFlags, AgentSettings};
 use self::file::{Permissions, SettingsFile};
@@ -22,8 +23,12 @@ use self::ui::UiSettings;
 use super::kept_rules;
 use super::search_paths::SearchPaths;
 use super::store;
+use super::trust::{FileKind, Trust};
 use super::unsupported::{Unsupported, UnusedFile};
 use crate::error::SettingsError;
+
+/// Name of the file that a person has for themselves in a repository.
+const LOCAL: &str = "settings.local.json";
 
 /// Settings from flags.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +82,8 @@ pub(crate) struct Settings {
     pub(crate) files: Vec<SettingsUse>,
     /// What posse does not support.
     pub(crate) unsupported: Unsupported,
+    /// Which of the repository's files count.
+    pub(crate) trust: Trust,
 }
 
 /// A file of settings, and what became of it.
@@ -107,6 +114,9 @@ struct Layer {
     /// What `/` in its rules refers to.
     root: PathBuf,
     content: SettingsFile,
+    /// It is the repository's, and its allow rules count: the person's own file, which git does not
+    /// track, in a workspace that they trust.
+    is_trusted_to_allow: bool,
 }
 
 impl Settings {
@@ -135,6 +145,7 @@ impl Settings {
             details: Vec::new(),
             files: Vec::new(),
             unsupported: unsupported(&layers, places),
+            trust: places.trust.clone(),
         };
         if let Some(wanted) = flags.mode.filter(|wanted| *wanted != settings.mode) {
             let said = format!(
@@ -225,16 +236,33 @@ impl Settings {
             let mode = permissions.default_mode();
             let tightens = !permissions.deny.is_empty()
                 || !permissions.ask.is_empty()
+                || layer.is_trusted_to_allow
                 || mode.is_some_and(|mode| mode.strictness() <= self.mode.strictness());
             file.used.retain(|key| match key.as_str() {
                 "permissions" => tightens,
                 key => key == "agents",
             });
             self.files.push(file);
+            if layer.is_trusted_to_allow {
+                self.allow(&permissions.allow, source);
+            }
             return Ok(());
         }
         self.files.push(file);
-        for rule in &permissions.allow {
+        self.allow(&permissions.allow, source);
+        for directory in &permissions.additional_directories {
+            let path = match (directory.strip_prefix("~/"), &source.home) {
+                (Some(rest), Some(home)) => home.join(rest),
+                _ => source.root.join(directory),
+            };
+            self.additional_directories.push(path);
+        }
+        Ok(())
+    }
+
+    /// Adds allow rules.
+    fn allow(&mut self, rules: &[String], source: &Source) {
+        for rule in rules {
             // One at a time: an invalid allow rule allows nothing, so that a warning is enough.
             let one = RuleList {
                 allow: vec![rule.clone()],
@@ -244,14 +272,6 @@ impl Settings {
                 self.warnings.push(format!("ignored: {error}"));
             }
         }
-        for directory in &permissions.additional_directories {
-            let path = match (directory.strip_prefix("~/"), &source.home) {
-                (Some(rest), Some(home)) => home.join(rest),
-                _ => source.root.join(directory),
-            };
-            self.additional_directories.push(path);
-        }
-        Ok(())
     }
 }
 
@@ -263,10 +283,7 @@ fn layers(places: &SearchPaths, flag: Option<&str>) -> Result<Vec<Layer>, Settin
         LayerAuthor::Managed,
         PathBuf::from("/"),
     )];
-    let of_project = [
-        (sources.local, "settings.local.json"),
-        (sources.project, "settings.json"),
-    ];
+    let of_project = [(sources.local, LOCAL), (sources.project, "settings.json")];
     for (_, name) in of_project.into_iter().filter(|(is_read, _)| *is_read) {
         for directory in [".posse", ".claude"] {
             files.push((
@@ -300,11 +317,14 @@ fn layers(places: &SearchPaths, flag: Option<&str>) -> Result<Vec<Layer>, Settin
     let mut layers = Vec::new();
     for (path, trust, root) in files {
         if let Some(content) = file::read(&path)? {
+            let is_trusted_to_allow =
+                trust == LayerAuthor::Repository && may_allow(&path, &content, places);
             layers.push(Layer {
                 path,
                 trust,
                 root,
                 content,
+                is_trusted_to_allow,
             });
         }
     }
@@ -317,6 +337,7 @@ fn layers(places: &SearchPaths, flag: Option<&str>) -> Result<Vec<Layer>, Settin
             trust: LayerAuthor::User,
             root: places.cwd.clone(),
             content,
+            is_trusted_to_allow: false,
         };
         layers.insert(above, flag);
     }
@@ -430,6 +451,19 @@ fn mode(layers: &[Layer], flags: &FlagSettings) -> Result<PermissionMode, Settin
     Ok(stricter
         .filter(|wanted| *wanted < own.strictness())
         .map_or(own, |wanted| PermissionMode::ALL[wanted]))
+}
+
+/// Returns true if the allow rules of a repository's file count: the person has accepted it, and git
+/// does not track it, so that it does not come from others. Git is run only once they have.
+fn may_allow(path: &Path, content: &SettingsFile, places: &SearchPaths) -> bool {
+    let is_local = path.file_name().is_some_and(|name| name == LOCAL);
+    if !is_local || content.permissions.allow.is_empty() {
+        return false;
+    }
+    let seen = content.seen.clone();
+    let file = (path, places.project());
+    let is_accepted = places.trust.admits(FileKind::Settings, file, seen);
+    is_accepted && places.trust.is_trusted() && is_untracked(path, places.trust.root())
 }
 
 /// Returns the remark about a permission mode that posse does not have.

@@ -28,9 +28,9 @@ const DOCUMENTATION: &str = concat!(
 /// Returns all types that need no file.
 pub(crate) fn built_in() -> Vec<Definition> {
     let mut types = definition::built_in();
-    // A script for a model, a table that programs need, a list of these pages, and what a terminal
+    // A script for a model, tables that programs need, a list of these pages, and what a terminal
     // shows: of no use to one that explains.
-    let parts = ["tour", "screen", "pages", "keys", "question"];
+    let parts = ["tour", "screen", "pages", "keys", "question", "programs"];
     let pages = parts.iter().fold(DOCUMENTATION.to_owned(), |pages, part| {
         without(&pages, part)
     });

@@ -97,7 +97,7 @@ impl WatchedSources for InstructionSources {
         let mut set = DefinitionSet::default();
         set.directories.extend(directories);
         for file in found {
-            set.remarks.extend(remark(&file));
+            set.remarks.extend(remark(&file, &self.places));
             let FoundFile {
                 path, reason, used, ..
             } = file;
@@ -127,8 +127,10 @@ impl WatchedSources for InstructionSources {
 }
 
 /// Returns the warning about a file that is not used as it is; none about one that is.
-fn remark(file: &FoundFile) -> Option<Remark> {
+fn remark(file: &FoundFile, places: &SearchPaths) -> Option<Remark> {
     let reason = match &file.fate {
+        Fate::Information if !places.trust.is_trusted() => return None,
+        Fate::Information => place::WAITS.to_owned(),
         Fate::Used | Fate::SameAs(_) | Fate::OnlyImports | Fate::Missing => return None,
         Fate::Cut(bytes) => format!("only its first {bytes} bytes are used"),
         Fate::LeftOut => "left out: all memory files together are too large".to_owned(),

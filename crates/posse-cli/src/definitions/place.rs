@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::DefinitionSource;
+use super::scan::ScanResult;
+use super::{DefinitionSource, Remark, Severity};
 use crate::config::search_paths::SearchPaths;
+use crate::config::trust::FileKind;
+use crate::config::trust::fingerprint::Fingerprint;
 
 /// A directory with definitions, existing or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +110,48 @@ pub(super) fn source_of(
     let holds = |directory: &Directory| real.starts_with(&directory.path);
     let found = [managed].into_iter().chain(others).find(holds);
     found.map_or(DefinitionSource::User, |directory| directory.source)
+}
+
+/// Why a file of a trusted workspace is not used.
+pub(super) const WAITS: &str = "not used: it is new or has changed since this workspace was \
+                                trusted; `posse trust` shows it";
+
+/// Takes out the files of a repository that the person has not accepted. In a trusted workspace
+/// each is told; in another one nothing is said about files that do not count.
+pub(super) fn admit(
+    places: &SearchPaths,
+    directory: &Directory,
+    kind: FileKind,
+    scanned: &mut ScanResult,
+) {
+    if directory.source != DefinitionSource::Project {
+        return;
+    }
+    let (trust, top) = (&places.trust, places.project());
+    let mut waiting = Vec::new();
+    scanned.files.retain(|(path, text)| {
+        let print = match (kind, path.parent()) {
+            (FileKind::Skill, Some(beside)) => Fingerprint::of_skill(text, beside),
+            _ => Some(Fingerprint::of(kind, text)),
+        };
+        let is_admitted = trust.admits(kind, (path, top), print);
+        if !is_admitted {
+            waiting.push(path.clone());
+        }
+        is_admitted
+    });
+    if !trust.is_trusted() {
+        scanned.remarks.clear();
+        return;
+    }
+    scanned
+        .remarks
+        .extend(waiting.into_iter().map(|path| Remark {
+            weight: Severity::Warning,
+            path,
+            line: None,
+            reason: WAITS.to_owned(),
+        }));
 }
 
 /// Resolves links, so that each directory has one name.

@@ -11,6 +11,7 @@ use super::place::{self, Directory};
 use super::scan::{self, ScanKind};
 use super::{DefinitionEntry, DefinitionSet, DefinitionSource, Remark, Severity, WatchedSources};
 use crate::config::search_paths::SearchPaths;
+use crate::config::trust::FileKind;
 
 /// Names of the directories. A skill precedes a command of the same name.
 const KINDS: &[&str] = &[SKILLS, COMMANDS];
@@ -53,7 +54,7 @@ impl SkillSources {
                     .canonicalize()
                     .unwrap_or_else(|_| directory.path.clone()),
             ) {
-                read(&mut loaded, &directory);
+                read(&mut loaded, &directory, &self.places);
             }
         }
         in_order(loaded)
@@ -74,10 +75,8 @@ impl SkillSources {
             };
             if path.is_dir() && !skill.exists() {
                 let is_commands = path.components().any(|part| part.as_os_str() == COMMANDS);
-                read(
-                    &mut loaded,
-                    &of(path, if is_commands { COMMANDS } else { SKILLS }),
-                );
+                let kind = if is_commands { COMMANDS } else { SKILLS };
+                read(&mut loaded, &of(path, kind), &self.places);
                 continue;
             }
             let path = if path.is_dir() { skill } else { path.clone() };
@@ -128,18 +127,18 @@ impl WatchedSources for SkillSources {
 }
 
 /// Adds all skills in a directory.
-fn read(loaded: &mut DefinitionSet<Skill>, directory: &Directory) {
-    let look = if directory.kind == SKILLS {
-        &ScanKind::FOLDERS
-    } else {
-        &ScanKind::FILES
+fn read(loaded: &mut DefinitionSet<Skill>, directory: &Directory, places: &SearchPaths) {
+    let (look, kind) = match directory.kind {
+        SKILLS => (&ScanKind::FOLDERS, FileKind::Skill),
+        _ => (&ScanKind::FILES, FileKind::Command),
     };
-    let scanned = scan::scan(
+    let mut scanned = scan::scan(
         &directory.path,
         directory.bounds.as_deref(),
         look,
         &mut loaded.left,
     );
+    place::admit(places, directory, kind, &mut scanned);
     loaded.remarks.extend(scanned.remarks);
     loaded.directories.extend(scanned.directories);
     for (path, text) in scanned.files {

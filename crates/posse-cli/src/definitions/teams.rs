@@ -5,6 +5,7 @@ mod file;
 mod tests;
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use posse_protocol::{Name, PermissionMode, TeamPlan};
@@ -17,6 +18,7 @@ use super::{
     Severity,
 };
 use crate::config::search_paths::SearchPaths;
+use crate::config::trust::{FileKind, LookedFile};
 
 /// Name of directories with teams.
 const TEAMS: &[&str] = &["teams"];
@@ -58,10 +60,17 @@ impl TeamSources {
     /// Returns the sources for a lead that works in `cwd`. A team may use any agent type defined
     /// there.
     pub(crate) fn at(cwd: &Path, given: InlineAgents) -> Self {
+        Self::of(SearchPaths::at(cwd), given)
+    }
+
+    /// Returns the sources among these paths.
+    pub(crate) fn of(places: SearchPaths, given: InlineAgents) -> Self {
         // Definitions first: a declaration with an unknown type is an error at its line.
-        let types = AgentSources::at(cwd, given).load().definitions();
+        let types = AgentSources::new(places.clone(), given)
+            .load()
+            .definitions();
         let names = types.into_iter().map(|it| it.name).collect();
-        Self::new(SearchPaths::at(cwd), names)
+        Self::new(places, names)
     }
 
     pub(crate) fn new(places: SearchPaths, types: Vec<String>) -> Self {
@@ -74,6 +83,14 @@ impl TeamSources {
     /// Returns where the agent works.
     pub(crate) fn cwd(&self) -> &Path {
         &self.places.cwd
+    }
+
+    /// Returns the file that would declare a team, if the person trusted it.
+    pub(crate) fn waiting(&self, name: &Name) -> Option<PathBuf> {
+        let files = self.places.trust.waiting().into_iter();
+        let mut files = files.filter(|file| file.kind == FileKind::Team);
+        let is_meant = |file: &LookedFile| file.path.file_stem() == Some(OsStr::new(name.as_str()));
+        files.find(is_meant).map(|file| file.path)
     }
 
     /// Reads all current declarations.
@@ -120,7 +137,8 @@ impl TeamSources {
     /// Adds all teams in a directory.
     fn read(&self, loaded: &mut DefinitionSet<TeamDeclaration>, directory: &Directory) {
         let bounds = directory.bounds.as_deref();
-        let scanned = scan::scan(&directory.path, bounds, &ScanKind::TABLES, &mut loaded.left);
+        let mut scanned = scan::scan(&directory.path, bounds, &ScanKind::TABLES, &mut loaded.left);
+        place::admit(&self.places, directory, FileKind::Team, &mut scanned);
         loaded.remarks.extend(scanned.remarks);
         let mut here: Vec<DefinitionEntry<TeamDeclaration>> = Vec::new();
         for (path, text) in scanned.files {

@@ -7,6 +7,7 @@ use posse_runtime::definition::agent_type::MemoryScope;
 
 use super::*;
 use crate::config::settings::tests::Disk;
+use crate::config::trust::Trust;
 
 fn text(name: &str, description: &str) -> String {
     format!("---\nname: {name}\ndescription: {description}\n---\nDo it.\n")
@@ -65,9 +66,8 @@ fn of_several_with_one_name_the_highest_counts() {
         InlineAgents::read(r#"{"EXPLORE": {"description": "--agents", "prompt": "Do it."}}"#)
             .unwrap();
     let sources = AgentSources::new(disk.places.clone(), given);
-    // The user's come before the repository's, and posse's own between them.
     let mut order = vec!["agents", "--agents"];
-    order.extend(&places[5..]);
+    order.extend(&places[1..]);
     for (at, highest) in order.iter().enumerate() {
         let loaded = sources.load();
         // The flag cannot be taken away, so it is left out with what is above it.
@@ -94,44 +94,64 @@ fn of_several_with_one_name_the_highest_counts() {
 // proves AD-02 (part: project)
 // proves FC-01 (part: definitions)
 #[test]
-fn a_repository_does_not_replace_what_the_user_or_posse_defines() {
-    let disk = Disk::new();
+fn a_repository_replaces_what_the_user_or_posse_defines_only_if_it_is_trusted() {
+    let mut disk = Disk::new();
     disk.write("posse/agents/mine.md", &text("mine", "the user's"));
     for place in ["repo/sub/.posse/agents", "repo/.claude/agents"] {
         disk.write(&format!("{place}/x.md"), &text("explore", place));
         disk.write(&format!("{place}/m.md"), &text("Mine", place));
         disk.write(&format!("{place}/t.md"), &text("theirs", place));
     }
-    let loaded = load(&disk);
-    let source = |name: &str| loaded.find(name).unwrap().source;
-    assert_eq!(
-        (source("Explore"), source("mine"), source("theirs")),
-        (
-            DefinitionSource::BuiltIn,
-            DefinitionSource::User,
-            DefinitionSource::Project
-        )
+    let source = |loaded: &DefinitionSet, name: &str| loaded.find(name).map(|it| it.source);
+    let names = ["Explore", "mine", "theirs"];
+    let trusted = load(&disk);
+    for name in names {
+        assert_eq!(source(&trusted, name), Some(DefinitionSource::Project));
+        let near = "repo/sub/.posse/agents";
+        assert_eq!(trusted.find(name).unwrap().definition.description, near);
+    }
+    disk.places.trust = Trust::nothing(&disk.places.cwd);
+    let untrusted = load(&disk);
+    let sources = names.map(|name| source(&untrusted, name));
+    let own = [DefinitionSource::BuiltIn, DefinitionSource::User].map(Some);
+    assert_eq!(sources, [own[0], own[1], None]);
+    assert_eq!(said(&disk, &untrusted), Vec::<String>::new());
+    assert_eq!(disk.places.trust.waiting().len(), 6);
+}
+
+// proves TS-03 (part: definitions)
+#[test]
+fn what_has_changed_since_it_was_trusted_waits_and_is_told() {
+    let mut disk = Disk::new();
+    disk.write("repo/.posse/agents/same.md", &text("same", "as it was"));
+    disk.write(
+        "repo/.posse/agents/explore.md",
+        &text("explore", "as it was"),
     );
-    // The nearest counts, under a name of its own.
-    let near = "repo/sub/.posse/agents";
-    for (name, description) in [("project:explore", near), ("PROJECT:mine", near)] {
-        let found = loaded.find(name).unwrap();
-        assert_eq!(found.definition.description, description);
-    }
-    let told = said(&disk, &loaded);
-    assert_eq!(told.len(), 2, "{told:?}");
-    let user = disk.path("posse/agents/mine.md");
-    for expected in [
-        format!(
-            "warning: {near}/x.md: explore is posse's own type; this one is available as project:explore"
-        ),
-        format!(
-            "warning: {near}/m.md: Mine is {}; this one is available as project:Mine",
-            user.display()
-        ),
-    ] {
-        assert!(told.contains(&expected), "{expected} in {told:?}");
-    }
+    let before = Trust::everything(&disk.places.cwd);
+    disk.places.trust = before.clone();
+    assert_eq!(counts(&load(&disk)).len(), 2);
+    let files = before.looked().into_iter();
+    let files = files.map(|it| {
+        (
+            it.path.to_str().unwrap().to_owned(),
+            it.fingerprint.unwrap(),
+        )
+    });
+    disk.places.trust = Trust::seen(&disk.places.cwd, files.collect());
+    assert_eq!(counts(&load(&disk)).len(), 2);
+    disk.write(
+        "repo/.posse/agents/explore.md",
+        &text("explore", "otherwise"),
+    );
+    disk.write("repo/.posse/agents/new.md", &text("new", "x"));
+    let loaded = load(&disk);
+    assert_eq!(counts(&loaded), [("same", "as it was")]);
+    let waits = "not used: it is new or has changed since this workspace was trusted; `posse trust` \
+                 shows it";
+    let expected =
+        ["explore", "new"].map(|it| format!("warning: repo/.posse/agents/{it}.md: {waits}"));
+    assert_eq!(said(&disk, &loaded), expected);
 }
 
 // proves AD-02 (part: project)

@@ -1,4 +1,6 @@
-//! The first start, without a key: a person gives one, or tries posse with the scripted model.
+//! What a person decides before a conversation begins: at the first start, without a key, whether
+//! to give one or to try posse with the scripted model; and in a workspace that is not trusted, or
+//! has changed, whether its files count.
 
 use std::io::{self, BufRead, Write};
 
@@ -7,7 +9,9 @@ use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use crate::assemble::local_model::LocalModel;
 use crate::assemble::run_config::RunConfig;
-use crate::config::key_file;
+use crate::config::{environment, key_file};
+use crate::definitions::trustable::{Extent, Trustable};
+use crate::present::trust;
 
 /// What the person chose.
 pub(super) enum FirstRun {
@@ -46,6 +50,50 @@ pub(super) fn prepare(config: &RunConfig) -> anyhow::Result<FirstRun> {
         }
     }
 }
+
+/// Asks about a workspace that is not trusted, or has files that wait. Returns false if the person
+/// leaves.
+pub(super) fn ask_for_trust(config: &RunConfig) -> anyhow::Result<bool> {
+    let places = config.search_paths(&environment::working_directory()?);
+    let extent = match places.trust.is_trusted() {
+        true => Extent::Here,
+        false => Extent::Whole,
+    };
+    // In one that is trusted for this run nothing waits.
+    if config.flags.trusts || places.trust.is_trusted_for_now() {
+        return Ok(true);
+    }
+    let found = Trustable::at(&places, extent);
+    let is_waiting = found.waiting().next().is_some();
+    if !is_waiting && (places.trust.is_trusted() || !found.trust.can_be_kept()) {
+        return Ok(true);
+    }
+    tell(&trust::introduction(&found))?;
+    if !found.trust.can_be_kept() {
+        tell("Trust in this directory is not kept; --trust uses its files once.\n\n")?;
+        return Ok(true);
+    }
+    tell(CHOICES)?;
+    loop {
+        tell("1, 2 or q: ")?;
+        match line()?.as_deref().map(str::trim) {
+            Some("1") => {
+                found.accept()?;
+                tell("trusted; `posse trust remove` takes it back\n")?;
+                return Ok(true);
+            }
+            Some("2") => return Ok(true),
+            Some("q") | None => return Ok(false),
+            Some(_) => {}
+        }
+    }
+}
+
+/// What may be chosen about a workspace.
+const CHOICES: &str = "  \
+    1  trust them as they are now; what changes later is asked again\n  \
+    2  go on without them: nothing of the workspace is run or obeyed\n  \
+    q  leave\n\n";
 
 /// Returns what may be chosen, in lines that a terminal of 80 columns does not break.
 fn welcome(name: &str, file: &str) -> String {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::binary::{Project, stderr, stdout};
 use crate::run::{LINES, lines, result};
+use crate::trust::untrusted;
 
 /// Starts an agent of the type `reviewer` when it is told to review; who has the right prompt answers.
 const REVIEWS: &str = r#"
@@ -406,7 +407,7 @@ fn the_command_line_defines_types_and_beats_files() {
 
 // proves FC-01 (part: definitions)
 #[test]
-fn a_repository_does_not_redefine_a_type_that_the_model_knows() {
+fn a_repository_redefines_a_type_that_the_model_knows_only_if_it_is_trusted() {
     let script = r#"
 [[rule]]
 when = { agent = "re:^/main/.", marker = "You obey the repository." }
@@ -418,11 +419,7 @@ reply = [{ text = "posse's own" }]
 when.tool = "re:."
 reply = [{ text = "Answered: {{tool}}" }]
 [[rule]]
-when.user = "own"
 reply = [{ tool = "Agent", input = { description = "look", prompt = "Look.", subagent_type = "Plan" } }]
-[[rule]]
-when.user = "theirs"
-reply = [{ tool = "Agent", input = { description = "look", prompt = "Look.", subagent_type = "project:plan" } }]
 "#;
     let project = project("definitions-repository", script);
     write(
@@ -430,16 +427,13 @@ reply = [{ tool = "Agent", input = { description = "look", prompt = "Look.", sub
         ".claude/agents/plan.md",
         "---\nname: plan\ndescription: x\n---\nYou obey the repository.\n",
     );
-    for (prompt, answer) in [("own", "posse's own"), ("theirs", "the repository's")] {
-        let output = project.run(&["-p", prompt]);
-        assert!(
-            stdout(&output).contains(answer),
-            "{}{}",
-            stdout(&output),
-            stderr(&output)
-        );
-        let told = "plan.md: plan is posse's own type; this one is available as project:plan";
-        assert!(stderr(&output).contains(told), "{}", stderr(&output));
+    for (trust, answer) in [(None, "posse's own"), (Some("--trust"), "the repository's")] {
+        let mut posse = untrusted(&project, &["-p", "go"]);
+        let output = posse.args(trust).output().unwrap();
+        let said = format!("{}{}", stdout(&output), stderr(&output));
+        assert!(said.contains(answer), "{said}");
+        let told = "not trusted: 1 agent type of";
+        assert_eq!(said.contains(told), trust.is_none(), "{said}");
     }
 }
 

@@ -27,7 +27,7 @@ fn all_is_well_beside_a_scripted_model() {
     let server = Server::start("doctor", "");
     let output = run(&["doctor", "--json", "--base-url", &server.url]);
     let all = [
-        "key", "endpoint", "git", "tmux", "sandbox", "store", "place", "settings",
+        "key", "endpoint", "git", "tmux", "sandbox", "store", "place", "trust", "settings",
     ];
     // Nothing is claimed that is not in force: commands are not confined.
     let expected = all.map(|check| match check {

@@ -56,6 +56,7 @@ mod team_faults;
 mod team_run;
 mod terminal;
 mod tmux;
+mod trust;
 mod worker;
 mod worktrees;
 

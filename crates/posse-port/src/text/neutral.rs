@@ -10,6 +10,7 @@ pub const FRAMES: &[&str] = &[
     "mail",
     "agent-notes",
     "memory-file",
+    "repository-file",
     "attached-file",
     "fork-directive",
     "conversation-summary",

@@ -24,6 +24,19 @@ pub struct Instruction {
     pub text: String,
     /// The files it is about; none if it applies from the start.
     pub globs: Option<PathGlobs>,
+    /// Whose words they are for a model.
+    pub standing: Standing,
+}
+
+/// Whose words a memory file has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Standing {
+    /// Those of people whom the user trusts: instructions.
+    #[default]
+    Instructions,
+    /// Those of a repository that nobody has trusted: told as information, never in the system
+    /// prompt.
+    Information,
 }
 
 /// Memory files of a session. Its agents share the texts.

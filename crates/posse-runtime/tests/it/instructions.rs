@@ -7,7 +7,7 @@ use posse_port::tool::Workspace;
 use posse_protocol::{Command, EventKind, MemoryScope};
 use posse_runtime::definition::catalogue::Catalogue;
 use posse_runtime::definition::instructions::{
-    Instruction, InstructionFinder, InstructionKeeper, NoteError, SessionInstructions,
+    Instruction, InstructionFinder, InstructionKeeper, NoteError, SessionInstructions, Standing,
 };
 use posse_runtime::prompt::instructions::from_start;
 use posse_testkit::Rig;
@@ -47,6 +47,7 @@ fn file(path: &str, text: &str) -> Instruction {
         path: path.into(),
         text: text.into(),
         globs: None,
+        standing: Standing::default(),
     }
 }
 

@@ -62,6 +62,7 @@ impl NewAgent {
             .find(&self.name)
             .map(|known| known.origin(sources.cwd()));
         write(&path, &text, sources.cwd())?;
+        sources.accept(&path, &text)?;
         let after = sources.load();
         let counts = after
             .find(&self.name)
@@ -80,6 +81,9 @@ impl NewAgent {
                 out.push_str(&format!("\nIt is not used: {before} takes precedence.\n"))
             }
             None => {}
+        }
+        if !counts && !sources.is_trusted() {
+            out.push_str("\nIt is not used until you trust this workspace: posse trust\n");
         }
         out.push_str(&next(&self.name));
         print(out.as_bytes())?;

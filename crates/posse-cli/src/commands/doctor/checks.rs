@@ -12,11 +12,12 @@ use super::{Finding, Grade};
 use crate::assemble::provider::{self, Provider, ProviderSettings};
 use crate::assemble::store;
 use crate::assemble::unsupported::{declared_guards, guard_missing, not_used};
-use crate::config::environment::working_directory;
+use crate::config::environment::{self, working_directory};
 use crate::config::look::Look;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store::{StoreArgs, StoreLocation};
 use crate::config::store_choice;
+use crate::config::trust::Trust;
 use crate::config::unsupported::Unsupported;
 use crate::definitions::skills::SkillSources;
 use crate::definitions::{AgentSources, InlineAgents, shown};
@@ -157,11 +158,38 @@ fn deepest(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), deepest)
 }
 
-/// Is git installed, and new enough?
-pub(super) fn git() -> Finding {
+/// Is the workspace trusted?
+pub(super) fn trust(trust: &Trust) -> Finding {
+    const WHAT: &str = "trust";
+    let root = trust.root().display();
+    match (trust.problem(), trust.is_trusted()) {
+        (Some(problem), _) => not(
+            WHAT,
+            Grade::Bad,
+            problem,
+            "remove the file, and trust your workspaces again",
+        ),
+        (None, true) => good(WHAT, format!("{root} is trusted")),
+        (None, false) => not(
+            WHAT,
+            Grade::Lacking,
+            format!("{root} is not trusted: what its files define does not count"),
+            "`posse trust` shows what there is, and asks",
+        ),
+    }
+}
+
+/// Is git installed, and new enough? It is not run before the workspace is trusted.
+pub(super) fn git(trust: &Trust) -> Finding {
+    if !trust.is_trusted() {
+        return match program("git", trust.root()) {
+            Some(path) => good("git", format!("{} (not run here)", path.display())),
+            None => not("git", Grade::Bad, "not found", "install git 2.33 or later"),
+        };
+    }
     // The first version that creates and locks a worktree with a reason in one call.
     let advice = "install git 2.33 or later; posse isolates agents in its worktrees";
-    match version_of("git", &["--version"]) {
+    match version_of("git", &["--version"], trust) {
         None => not("git", Grade::Bad, "not found", advice),
         Some(found) => {
             let numbers = found.trim_start_matches("git version ").split('.');
@@ -179,10 +207,10 @@ pub(super) fn git() -> Finding {
 }
 
 /// Is tmux installed, and new enough?
-pub(super) fn tmux() -> Finding {
+pub(super) fn tmux(trust: &Trust) -> Finding {
     // The first version that reads commands from standard input, which is how secrets are passed.
     let advice = "install tmux 3.2 or later to see teammates in panes; everything else works";
-    match version_of("tmux", &["-V"]) {
+    match version_of("tmux", &["-V"], trust) {
         None => not("tmux", Grade::Lacking, "not found", advice),
         Some(found) if has_panes(&found) => good("tmux", found),
         Some(found) => not("tmux", Grade::Lacking, found, advice),
@@ -351,13 +379,31 @@ fn advice_for(error: &anyhow::Error) -> String {
     error::hint(error).unwrap_or_else(|| "fix it".into())
 }
 
-/// Returns the first line that a program prints, if it exists and succeeds.
+/// Returns the file of a program of the system. One in the workspace is not meant, nor one in a
+/// directory that depends on the current one.
+fn program(name: &str, workspace: &Path) -> Option<PathBuf> {
+    let path = environment::variable("PATH")?;
+    let directories = std::env::split_paths(&path);
+    let mut files = directories
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(name));
+    files.find(|file| {
+        let real = file.canonicalize();
+        real.is_ok_and(|real| !real.starts_with(workspace) && real.is_file())
+            && access(file, Access::EXEC_OK).is_ok()
+    })
+}
+
+/// Returns the first line that a program of the system prints, if it exists and succeeds. It is run
+/// outside the workspace, whose files could change what it does.
 #[expect(
     clippy::disallowed_methods,
     reason = "these commands only say what they are"
 )]
-fn version_of(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).output().ok()?;
+fn version_of(name: &str, arguments: &[&str], trust: &Trust) -> Option<String> {
+    let mut command = Command::new(program(name, trust.root())?);
+    command.current_dir("/").env("PATH", "/usr/bin:/bin");
+    let output = command.args(arguments).output().ok()?;
     let printed = String::from_utf8_lossy(&output.stdout);
     let line = printed.lines().next()?.trim().to_owned();
     output.status.success().then_some(line)

@@ -41,7 +41,11 @@ pub(super) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
         state: match &file.fate {
             Fate::Used | Fate::Cut(_) => "used",
             Fate::Refused(_) => "refused",
-            Fate::LeftOut | Fate::SameAs(_) | Fate::OnlyImports | Fate::Missing => "not used",
+            Fate::Information
+            | Fate::LeftOut
+            | Fate::SameAs(_)
+            | Fate::OnlyImports
+            | Fate::Missing => "not used",
         },
         path: file.path.clone(),
         what: format!("memory: {}", memory::state(&file.fate)),

@@ -72,7 +72,7 @@ fn details(file: &FoundFile, cwd: &Path) -> String {
         Fate::Cut(bytes) => details.push(format!("after {bytes} bytes")),
         Fate::SameAs(path) => details.push(format!("as {}", shown(path, cwd))),
         Fate::Refused(why) => details.push(why.clone()),
-        Fate::Used | Fate::LeftOut | Fate::OnlyImports | Fate::Missing => {}
+        Fate::Used | Fate::Information | Fate::LeftOut | Fate::OnlyImports | Fate::Missing => {}
     }
     match details.is_empty() {
         true => String::new(),
@@ -89,6 +89,7 @@ fn globs(file: &FoundFile) -> Option<&[String]> {
 pub(super) fn state(fate: &Fate) -> &'static str {
     match fate {
         Fate::Used => "used",
+        Fate::Information => "not trusted",
         Fate::Cut(_) => "cut",
         Fate::LeftOut => "left out",
         Fate::SameAs(_) => "same",

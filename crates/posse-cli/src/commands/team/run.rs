@@ -13,6 +13,7 @@ use crate::assemble::run_config::{LeadConfig, SessionChoice};
 use crate::assemble::run_options::{OutputFormat, RunOptions};
 use crate::assemble::store::OpenStore;
 use crate::board::BoardPlace;
+use crate::config::search_paths::SearchPaths;
 use crate::config::store::StoreArgs;
 use crate::definitions::teams::{TeamDeclaration, TeamSources, about};
 use crate::definitions::{AgentSources, DefinitionEntry, DefinitionSource, InlineAgents, Severity};
@@ -155,9 +156,15 @@ impl RunTeam {
         crate::config::runtime()?.block_on(self.session(store, id))
     }
 
+    /// Returns where definitions are looked for.
+    fn places(&self) -> anyhow::Result<SearchPaths> {
+        let cwd = crate::config::environment::working_directory()?;
+        Ok(SearchPaths::at(&cwd).trusting_all_if(self.options.terms.trust))
+    }
+
     /// Returns the team as it is declared here.
     fn declared(&self, given: InlineAgents) -> anyhow::Result<DefinitionEntry<TeamDeclaration>> {
-        let sources = TeamSources::at(&crate::config::environment::working_directory()?, given);
+        let sources = TeamSources::of(self.places()?, given);
         let (loaded, cwd) = (sources.load(), sources.cwd());
         let mine = |remark: &&_| about(remark) == Some(self.name.as_str());
         let of = |weight| {
@@ -180,6 +187,16 @@ impl RunTeam {
             say(&format!("warning: {}", warning.in_a_line(cwd)));
         }
         let Some(known) = loaded.find(self.name.as_str()) else {
+            if let Some(file) = sources.waiting(&self.name) {
+                anyhow::bail!(Advised {
+                    what: format!(
+                        "{} is declared by {}, which you have not trusted",
+                        self.name,
+                        tame(&file.to_string_lossy())
+                    ),
+                    advice: "`posse trust` shows what is in this workspace, and asks".into(),
+                });
+            }
             let names: Vec<&str> = loaded
                 .known
                 .iter()
@@ -258,13 +275,10 @@ impl RunTeam {
     ) -> anyhow::Result<LeadConfig> {
         let lead = &known.definition.lead;
         let found = match &lead.agent {
-            Some(name) => {
-                let cwd = crate::config::environment::working_directory()?;
-                AgentSources::at(&cwd, given.clone())
-                    .load()
-                    .find(name)
-                    .cloned()
-            }
+            Some(name) => AgentSources::new(self.places()?, given.clone())
+                .load()
+                .find(name)
+                .cloned(),
             None => None,
         };
         let by_file = known.source == DefinitionSource::Project;

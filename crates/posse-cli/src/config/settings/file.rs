@@ -13,6 +13,8 @@ use super::teams::{self, TeamsFile};
 use super::ui::{self, UiSettings};
 use crate::config::json_text::without_comments;
 use crate::config::text_file;
+use crate::config::trust::FileKind;
+use crate::config::trust::fingerprint::Fingerprint;
 use crate::config::unsupported::fingerprint;
 use crate::error::SettingsError;
 use posse_port::closest;
@@ -50,6 +52,9 @@ pub(super) struct SettingsFile {
     /// Changes when the content does.
     #[serde(skip)]
     pub(super) fingerprint: u64,
+    /// What a person's trust in the file is for.
+    #[serde(skip)]
+    pub(super) seen: Option<Fingerprint>,
 }
 
 /// The keys of `permissions`.
@@ -170,6 +175,7 @@ fn parse(path: &Path, text: &str) -> Result<SettingsFile, SettingsError> {
         .is_some_and(|directory| directory.ends_with(".claude"));
     file.foreign = foreign::read(&all, is_own);
     file.fingerprint = fingerprint(path, text);
+    file.seen = Some(Fingerprint::of(FileKind::Settings, text));
     if is_own {
         file.store = Option::deserialize(&all["store"]).map_err(wrong)?;
         file.feed_hours = Option::deserialize(&all["feedHours"]).map_err(wrong)?;

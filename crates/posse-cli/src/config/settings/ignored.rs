@@ -74,6 +74,10 @@ fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 10] {
         .default_mode()
         .filter(|wanted| wanted.strictness() > holds.mode.strictness());
     let kind = |one, many, values| Kind { one, many, values };
+    let allow = match layer.is_trusted_to_allow {
+        true => Vec::new(),
+        false => permissions.allow.clone(),
+    };
     let directories = permissions.additional_directories.clone();
     let compact_at = content.compact_at.map(|tokens| tokens.to_string());
     let stores = content.store.iter().map(|store| store::hushed(store));
@@ -81,7 +85,7 @@ fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 10] {
     let mode = looser.map(|mode| mode.to_string());
     let of_agents = content.agents.beyond(&holds.agents);
     [
-        kind("allow rule", "allow rules", permissions.allow.clone()),
+        kind("allow rule", "allow rules", allow),
         kind("directory", "directories", directories),
         kind("model", "models", Vec::from_iter(content.model.clone())),
         kind("compactAt", "compactAt", Vec::from_iter(compact_at)),

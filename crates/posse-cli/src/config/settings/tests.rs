@@ -17,6 +17,7 @@ use super::agents::ImplicitFork;
 use super::teams::ForcedBy;
 use super::*;
 use crate::config::search_paths::SettingSources;
+use crate::config::trust::Trust;
 
 /// A directory that goes when it is dropped, with a home, a repository in it, and a place to work there.
 pub(crate) struct Disk {
@@ -37,6 +38,7 @@ impl Disk {
             home: Some(root.join("home")),
             cwd: root.join("repo/sub"),
             sources: SettingSources::default(),
+            trust: Trust::everything(&root.join("repo/sub")),
         };
         Self { root, places }
     }

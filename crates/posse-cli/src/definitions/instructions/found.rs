@@ -52,6 +52,8 @@ impl Reason {
 pub(crate) enum Fate {
     /// It is used.
     Used,
+    /// Nobody has trusted it: models are told what it says, but not as instructions.
+    Information,
     /// Only this many bytes of it are used.
     Cut(usize),
     /// There is no room for it.

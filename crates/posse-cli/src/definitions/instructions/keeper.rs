@@ -12,6 +12,7 @@ use rustix::fs::OFlags;
 
 use super::InstructionSources;
 use crate::config::replace::{Durability, FileMode, replace};
+use crate::config::trust::FileKind;
 
 /// Maximum number of links from one name of a directory to another.
 const LINKS: usize = 8;
@@ -34,7 +35,15 @@ impl InstructionKeeper for MemoryKeeper {
         let lock = File::open(&directory).map_err(failed)?;
         lock.lock().map_err(failed)?;
         let path = target(&directory, name)?;
-        append(&path, line).map_err(failed)?;
+        let (before, now) = append(&path, line).map_err(failed)?;
+        let trust = &self.sources.places.trust;
+        let is_theirs = scope != MemoryScope::User
+            && trust.is_accepted(FileKind::Memory, &path, before.as_deref());
+        if is_theirs {
+            // Otherwise the person's own words would wait for their trust.
+            let accepted = trust.accept(FileKind::Memory, &path, &now);
+            accepted.map_err(|error| failed(io::Error::other(error)))?;
+        }
         Ok(path)
     }
 }
@@ -84,7 +93,8 @@ fn target(directory: &Path, name: &str) -> Result<PathBuf, NoteError> {
 }
 
 /// Replaces a file by one with another line at its end: after a crash it is the old or the new one.
-fn append(path: &Path, line: &str) -> io::Result<()> {
+/// Returns what it says before, if it is there, and now.
+fn append(path: &Path, line: &str) -> io::Result<(Option<String>, String)> {
     let mut text = String::new();
     let mut options = OpenOptions::new();
     // A link that has come since is not followed; the rename replaces it.
@@ -97,10 +107,12 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
+    let before = permissions.is_some().then(|| text.clone());
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
     text.push_str(&format!("- {line}\n"));
     let mode = permissions.map_or(FileMode::Usual, FileMode::Like);
-    replace(path, &text, mode, Durability::Synced)
+    replace(path, &text, mode, Durability::Synced)?;
+    Ok((before, text))
 }

@@ -9,10 +9,12 @@ use posse_runtime::definition::instructions::imports::{
     DEPTH, imports, is_file_name, only_imports, target,
 };
 use posse_runtime::definition::instructions::rule::{self, PathGlobs};
-use posse_runtime::definition::instructions::{Instruction, Kept, MemoryRoom, PER_FILE};
+use posse_runtime::definition::instructions::{Instruction, Kept, MemoryRoom, PER_FILE, Standing};
 
 use super::super::scan::{self, ScanKind};
 use super::{Fate, FoundFile, InstructionSources, Reason};
+use crate::config::trust::FileKind;
+use crate::config::trust::fingerprint::Fingerprint;
 
 /// Files of a directory in the project, in order.
 const PROJECT: [&str; 3] = ["AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md"];
@@ -59,6 +61,7 @@ struct Contents {
     resolved: PathBuf,
     text: String,
     bytes: u64,
+    standing: Standing,
 }
 
 /// Why a file was not read.
@@ -206,6 +209,7 @@ impl<'a> Survey<'a> {
                 continue;
             }
             let bytes = text.len() as u64;
+            let standing = self.standing(&resolved, &text, author);
             let rule = match rule::read(&text) {
                 Ok(rule) => rule,
                 Err(problem) => {
@@ -218,6 +222,7 @@ impl<'a> Survey<'a> {
                 resolved,
                 text: rule.text,
                 bytes,
+                standing,
             };
             self.take(Page {
                 path,
@@ -250,11 +255,17 @@ impl<'a> Survey<'a> {
         if text.is_empty() {
             return;
         }
-        let (fate, kept) = self.weigh(text, contents.bytes, globs.as_ref());
+        let (fate, kept) = match self.weigh(text, contents.bytes, globs.as_ref()) {
+            (Fate::Used, kept) if contents.standing == Standing::Information => {
+                (Fate::Information, kept)
+            }
+            weighed => weighed,
+        };
         let used = kept.map(|text| Instruction {
             path: path.clone(),
             text,
             globs: globs.clone(),
+            standing: contents.standing,
         });
         self.found.push(FoundFile {
             path: path.clone(),
@@ -377,10 +388,23 @@ impl<'a> Survey<'a> {
         let (text, bytes) = scan::read_start(&resolved, PER_FILE)
             .map_err(|error| Unread::Refused(error.to_string()))?;
         Ok(Contents {
+            standing: self.standing(&resolved, &text, author),
             resolved,
             text,
             bytes,
         })
+    }
+
+    /// Returns whose words a file has. Those of a repository are instructions only if the person
+    /// has accepted the file.
+    fn standing(&self, resolved: &Path, text: &str, author: Author) -> Standing {
+        let (trust, kind) = (&self.sources.places.trust, FileKind::Memory);
+        let top = self.bounds.first().map_or(trust.root(), PathBuf::as_path);
+        let print = || Some(Fingerprint::of(kind, text));
+        match author != Author::Project || trust.admits(kind, (resolved, top), print()) {
+            true => Standing::Instructions,
+            false => Standing::Information,
+        }
     }
 
     /// Returns why a file may not be read; none if it may.

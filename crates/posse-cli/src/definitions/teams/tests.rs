@@ -8,6 +8,7 @@ use super::super::{DefinitionSource, Severity};
 use super::file::TeamFileReader;
 use super::*;
 use crate::config::search_paths::SettingSources;
+use crate::config::trust::Trust;
 
 const GOOD: &str = r#"description = "Mends the parser."
 
@@ -326,6 +327,7 @@ fn the_nearest_file_counts_and_other_programs_have_none() {
         home: Some(root.join("home")),
         cwd: root.join("repo"),
         sources: SettingSources::default(),
+        trust: Trust::everything(&root.join("repo")),
     };
     let loaded = TeamSources::new(places, types()).load();
     let found = |list: &[DefinitionEntry<TeamDeclaration>]| {

@@ -9,9 +9,11 @@ use posse_port::tool::{Subject, Workspace};
 
 use crate::agent::actor::Actor;
 use crate::definition::catalogue::Listed;
-use crate::definition::instructions::{Instruction, Kept, MemoryRoom, SessionInstructions};
+use crate::definition::instructions::{
+    Instruction, Kept, MemoryRoom, SessionInstructions, Standing,
+};
 use crate::history::any_contains;
-use crate::prompt::instructions::{changed, known_by, restored, touched};
+use crate::prompt::instructions::{changed, known_by, restored, touched, untrusted};
 
 /// What the model was told of memory files.
 #[derive(Default)]
@@ -27,8 +29,14 @@ pub(crate) struct ToldInstructions {
 impl ToldInstructions {
     /// Returns what an agent knows that begins with these files.
     pub(crate) fn at_start(files: Option<Listed<Instruction>>) -> Self {
+        // What a repository says that nobody has trusted is not in the system prompt: it is told
+        // with the first entry.
+        let is_told = |files: &Listed<Instruction>| {
+            let mut files = files.iter();
+            files.all(|file| file.standing == Standing::Instructions)
+        };
         Self {
-            looked: files,
+            looked: files.filter(is_told),
             ..Self::default()
         }
     }
@@ -106,8 +114,20 @@ pub(super) async fn about(
     tokio::task::spawn_blocking(look).await.unwrap_or_default()
 }
 
-/// Tells the model of new contents with the next entry.
+/// Tells the model of new contents with the next entry, and apart from them of those that are not
+/// instructions.
 fn tell(actor: &mut Actor, new: &[&Instruction], text: fn(&[Instruction], &[PathBuf]) -> String) {
+    let is_instruction = |file: &&Instruction| file.standing == Standing::Instructions;
+    let (instructions, others): (Vec<_>, Vec<_>) = new.iter().copied().partition(is_instruction);
+    tell_framed(actor, &instructions, text);
+    tell_framed(actor, &others, untrusted);
+}
+
+fn tell_framed(
+    actor: &mut Actor,
+    new: &[&Instruction],
+    text: fn(&[Instruction], &[PathBuf]) -> String,
+) {
     if new.is_empty() {
         return;
     }
@@ -167,5 +187,10 @@ fn was_other(file: &Instruction, before: Option<&Listed<Instruction>>) -> bool {
 }
 
 fn fingerprint(file: &Instruction) -> u64 {
-    xxhash_rust::xxh3::xxh3_64(file.text.as_bytes())
+    let seed = match file.standing {
+        Standing::Instructions => 0,
+        // Once it is trusted, the same text is told as instructions.
+        Standing::Information => 1,
+    };
+    xxhash_rust::xxh3::xxh3_64_with_seed(file.text.as_bytes(), seed)
 }
