@@ -122,6 +122,14 @@ impl GitWorktrees {
         end::discard(self, found)
     }
 
+    /// Fails if git may not be run in a checkout.
+    fn must_be_allowed(&self, checkout: &Path) -> Result<(), WorktreeError> {
+        match &self.gate {
+            Some(gate) if !gate.allows(checkout) => Err(WorktreeError::Untrusted),
+            _ => Ok(()),
+        }
+    }
+
     /// This process, which settles when it is first needed.
     fn host(&self) -> io::Result<Arc<SettledHost>> {
         let mut host = self.host.lock().unwrap_or_else(PoisonError::into_inner);
