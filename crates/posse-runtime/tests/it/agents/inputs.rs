@@ -316,7 +316,8 @@ async fn some_tools_are_withheld_and_the_background_removes_no_other() {
 // proves PE-04 (part: mode)
 #[tokio::test]
 async fn a_mode_of_its_own_holds_for_the_sub_agent_alone() {
-    let mut rig = rig(&calling(""));
+    // A command that is not known to only read.
+    let mut rig = rig(&calling("").replace("pwd", "make"));
     let kinds = built_in().into_iter();
     let kinds = kinds.map(|kind| Definition {
         mode: Some(PermissionMode::DontAsk),
