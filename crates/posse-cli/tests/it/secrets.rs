@@ -18,7 +18,7 @@ reply = [{ text = 'done' }]
 [[rule]]
 reply = [{ tool = 'Bash', input = { command = '''
 for file in /proc/[0-9]*/environ; do
-  tr '\0' '\n' <"$file" | grep -a "^ANTHROPIC_API_KEY="
+  tr '\0' '\n' <"$file" | grep -a "^ANTHROPIC_API_KEY=sk-of-the-test"
 done >found 2>/dev/null
 id -u >>found''' } }]
 "#;
