@@ -334,7 +334,9 @@ reply = [
 // proves PE-01 (part: bubble)
 #[tokio::test]
 async fn a_forks_questions_go_to_whoever_answers_its_parent() {
-    let mut rig = rig(&script(&[fork("Look.", "")]));
+    let script = script(&[fork("Look.", "")]);
+    // A command that does more than read.
+    let mut rig = rig(&script.replace("echo looked", "echo looked | tee seen"));
     long_file(&rig);
     rig.profile.mode = PermissionMode::Default;
     rig.setup.approver = Approver::FrontEnd;
