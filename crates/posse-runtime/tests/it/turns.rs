@@ -411,7 +411,7 @@ reply = [{ text = "Seen: {{tool}}" }]
 when.tool = "re:(?s).+"
 reply = [{ text = "Seen: {{tool}}" }]
 [[rule]]
-reply = [{ tool = "Bash", input = { command = "echo hello" } }]
+reply = [{ tool = "Bash", input = { command = "echo hello | tee seen" } }]
 "#;
     use posse_protocol::Answer::{self, Allow, Deny};
     let with = |input| Allow {

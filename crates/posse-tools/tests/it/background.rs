@@ -231,8 +231,10 @@ async fn many_that_are_stopped_at_once_are_gone_as_soon_as_one() {
     let marker = |n: usize| format!("{}-{n}", world.context.marker);
     let mut runs = tokio::task::JoinSet::new();
     for n in 0..MANY {
+        let intent = world.intent("Bash", &background(STUBBORN)).unwrap();
         let context = ToolContext {
             marker: marker(n),
+            subject: intent.subject,
             ..world.context.clone()
         };
         let FollowUp::Runs(run) = bash
