@@ -218,12 +218,10 @@ impl<'a> Line<'a> {
         match about {
             // A wildcard in the name of a program.
             About::Command(pattern) => {
-                let names = self.script.commands.iter();
-                let mut names = names.filter_map(|command| command.words.first());
-                names
-                    .by_ref()
-                    .filter(globs)
-                    .any(|name| within::may_be(name, pattern.program()))
+                let commands = self.script.commands.iter();
+                let names = commands.filter_map(|command| command.words.first());
+                let mut names = names.filter(globs);
+                names.any(|name| within::may_be(name, pattern.program()))
             }
             About::Read(pattern) => {
                 let mut words = self
@@ -300,44 +298,40 @@ impl<'a> Line<'a> {
         if patterns().any(CommandPattern::is_everything) {
             return Ok(());
         }
-        let beyond =
-            |why: &str| format!("no rule can allow this command because {why}; use plain commands");
-        if self.command.len() > LONGEST {
-            return Err(beyond("it is longer than 10 kB"));
-        }
-        if self.command.chars().any(is_invisible) {
-            return Err(beyond("it contains invisible characters"));
-        }
-        if let Some(why) = self.script.opaque {
-            return Err(beyond(why));
-        }
-        if self.lost || self.disk.is_cut {
-            return Err(beyond("it involves too many directories or files"));
+        if let Some(why) = self.beyond_rules() {
+            return Err(format!(
+                "no rule can allow this command because {why}; use plain commands"
+            ));
         }
         self.script
             .files
             .iter()
             .try_for_each(|file| self.file_allowed(file, policy))?;
         let allowing: Vec<&CommandPattern> = patterns().collect();
-        let mut commands = self.script.commands.iter();
-        commands
-            .by_ref()
-            .filter(|command| !command.within)
-            .try_for_each(|command| self.command_allowed(command, &allowing, policy))
+        let mut commands = self.script.commands.iter().filter(|it| !it.within);
+        commands.try_for_each(|command| self.command_allowed(command, &allowing, policy))
+    }
+
+    /// Returns why no rule can allow the line, whatever its commands are.
+    fn beyond_rules(&self) -> Option<&'static str> {
+        if self.command.len() > LONGEST {
+            return Some("it is longer than 10 kB");
+        }
+        if self.command.chars().any(is_invisible) {
+            return Some("it contains invisible characters");
+        }
+        let is_lost = self.lost || self.disk.is_cut;
+        let lost = is_lost.then_some("it involves too many directories or files");
+        self.script.opaque.or(lost)
     }
 
     /// Returns true if it only reads: no rule is needed for it, and nothing that it does is lost if
     /// it is done again.
     pub(super) fn only_reads(&self, policy: &Policy) -> bool {
-        let is_plain = self.command.len() <= LONGEST
-            && !self.command.chars().any(is_invisible)
-            && self.script.opaque.is_none()
-            && !self.lost
-            && !self.disk.is_cut;
         let reads = |file: &File| file.is_free() || !file.writes;
         let is_free = |command: &Simple| self.command_allowed(command, &[], policy).is_ok();
         let mut commands = self.script.commands.iter().filter(|it| !it.within);
-        is_plain
+        self.beyond_rules().is_none()
             && self.unnamed_posse(&[]).is_none()
             && self
                 .script
@@ -505,14 +499,14 @@ impl<'a> Line<'a> {
 
     /// Returns what the disk has at a path that is more than its text says.
     fn lead(&self, named: &Path) -> Option<&PathLead> {
-        self.disk.leads.iter().find(|lead| lead.named == named)
+        let leads = &self.disk.leads;
+        let at = leads.binary_search_by(|lead| lead.named.as_path().cmp(named));
+        leads.get(at.ok()?)
     }
 
-    /// Returns what the disk has at the paths that words name.
-    fn leads(&self, words: &[Word]) -> impl Iterator<Item = &PathLead> {
-        let arguments = words.iter().skip(1);
-        let values = arguments.flat_map(named::values);
-        values.flat_map(move |value| {
+    /// Returns what the disk has at the paths that a word names.
+    fn leads(&self, word: &Word) -> impl Iterator<Item = &PathLead> {
+        named::values(word).flat_map(move |value| {
             let places = self.places.iter();
             places.filter_map(move |place| self.lead(&self.named(place, &value)))
         })
@@ -520,7 +514,7 @@ impl<'a> Line<'a> {
 
     /// Returns a file that has other names, too.
     fn shared(&self, words: &[Word]) -> Option<&Path> {
-        let mut leads = self.leads(words);
+        let mut leads = words.iter().skip(1).flat_map(|word| self.leads(word));
         let shared = leads.find(|lead| lead.kind == LeadKind::SharedFile)?;
         Some(&shared.named)
     }
@@ -528,7 +522,8 @@ impl<'a> Line<'a> {
     /// Returns true if directories are compared, which reads what is in them.
     fn compares_directories(&self, words: &[Word]) -> bool {
         let is_directory = |lead: &PathLead| lead.kind == LeadKind::Directory;
-        within::name(words) == "diff" && self.leads(words).any(is_directory)
+        let mut arguments = words.iter().skip(1);
+        within::name(words) == "diff" && arguments.any(|word| self.leads(word).any(is_directory))
     }
 
     /// Returns a path that must not be edited and that the command could write.
@@ -573,11 +568,7 @@ impl<'a> Line<'a> {
             let is_far = |value: &str| {
                 value.starts_with(['/', '~']) || value.split('/').any(|part| part == "..")
             };
-            named::values(word).any(|value| is_far(&value))
-                || self
-                    .leads(&[Word::literal(""), word.clone()])
-                    .next()
-                    .is_some()
+            named::values(word).any(|value| is_far(&value)) || self.leads(word).next().is_some()
         };
         let moved = self.places.len() > 1;
         let arguments = words
@@ -637,10 +628,9 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Returns the rule that allows a command, one of these or that of a command that only reads, and the
-/// words that it applies to. A wrapper is not
-/// enough: if a rule with `*` matches one, the rule must spell out what it runs, or that must be
-/// allowed itself.
+/// Returns the rule that allows a command, one of these or that of a command that only reads, and
+/// the words that it applies to. A wrapper is not enough: if a rule with `*` matches one, the rule
+/// must spell out what it runs, or that must be allowed itself.
 fn fitting<'w, 'p>(
     words: &'w [Word],
     allowing: &[&'p CommandPattern],

@@ -61,10 +61,12 @@ fn unescaped(text: &str) -> String {
             .get(..2)
             .and_then(|code| std::str::from_utf8(code).ok());
         let byte = code.and_then(|code| u8::from_str_radix(code, 16).ok());
-        (bytes, rest) = match (*first, byte) {
-            (b'%', Some(byte)) => ([bytes, vec![byte]].concat(), &after[2..]),
-            (first, _) => ([bytes, vec![first]].concat(), after),
+        let (byte, after) = match (*first, byte) {
+            (b'%', Some(byte)) => (byte, &after[2..]),
+            (first, _) => (first, after),
         };
+        bytes.push(byte);
+        rest = after;
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

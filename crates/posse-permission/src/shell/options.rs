@@ -351,9 +351,7 @@ pub(super) fn reach(words: &[Word], spells: impl Fn(&str) -> bool) -> Option<Str
         return Some(name.to_owned());
     }
     let arguments = words.get(1..).unwrap_or_default();
-    // Before any table, which cannot list every program: a wildcard may match a file whose name
-    // is an option.
-    let may_be_option = |word: &Word| word.glob && word.text.starts_with(['*', '?', '[']);
+    // Before any table, which cannot list every program.
     let wild = |word: &&Word| may_be_option(word) && !SAFE_OPTIONS.contains(&name);
     if let Some(word) = arguments.iter().find(wild) {
         return Some(word.text.clone());
@@ -417,7 +415,13 @@ fn is_one_of(word: &str, options: &[&str]) -> bool {
     options.iter().any(is_it)
 }
 
-fn has_letter(word: &str, letters: &str) -> bool {
+/// Returns true if a wildcard may match a file whose name is an option.
+pub(super) fn may_be_option(word: &Word) -> bool {
+    word.glob && word.text.starts_with(['*', '?', '['])
+}
+
+/// Returns true if a cluster of short options has one of these letters.
+pub(super) fn has_letter(word: &str, letters: &str) -> bool {
     let cluster = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
     cluster.is_some_and(|cluster| cluster.contains(|c: char| letters.contains(c)))
 }

@@ -1,5 +1,6 @@
 //! Commands that read more than the files they name.
 
+use super::options::{has_letter, may_be_option};
 use super::within;
 use super::word::Word;
 
@@ -17,25 +18,19 @@ const WITHOUT_TEXT: &[&str] = &[
 /// it does not name.
 pub(super) fn is_recursive(words: &[Word]) -> bool {
     let arguments = words.get(1..).unwrap_or_default();
-    let has = |letters: &[char], long: &[&str]| {
+    let has = |letters: &str, long: &[&str]| {
         arguments.iter().any(|word| {
-            // A wildcard may match a file whose name is an option.
-            let may_be_option = word.glob && word.text.starts_with(['*', '?', '[']);
-            let short = word
-                .text
-                .strip_prefix('-')
-                .filter(|rest| !rest.starts_with('-'));
-            may_be_option
-                || short.is_some_and(|rest| rest.contains(letters))
+            may_be_option(word)
+                || has_letter(&word.text, letters)
                 || long.iter().any(|long| word.text.starts_with(long))
         })
     };
     match within::name(words) {
-        "grep" | "egrep" | "fgrep" => has(&['r', 'R', 'd'], &["--rec", "--dereference-r", "--dir"]),
-        "diff" | "cp" | "scp" => has(&['r', 'R', 'a'], &["--rec", "--arch"]),
+        "grep" | "egrep" | "fgrep" => has("rRd", &["--rec", "--dereference-r", "--dir"]),
+        "diff" | "cp" | "scp" => has("rRa", &["--rec", "--arch"]),
         "rg" | "rgrep" | "ag" | "ack" | "tar" | "zip" | "rsync" => true,
         // Names of files from a file.
-        "sort" | "wc" | "du" => has(&[], &["--files0"]),
+        "sort" | "wc" | "du" => has("", &["--files0"]),
         "git" => shows_text(arguments),
         _ => false,
     }

@@ -3,7 +3,7 @@
 
 use super::options::{SAFE_OPTIONS, always_reaches};
 use super::word::Word;
-use super::{GIT_READERS, LONGEST, Line, POSSE, is_invisible, joined, within};
+use super::{GIT_READERS, Line, POSSE, joined, within};
 use crate::Policy;
 use crate::pattern::CommandPattern;
 use crate::rule::About;
@@ -72,12 +72,9 @@ impl Line<'_> {
     /// Returns the commands that no rule allows; `None` if rules could allow them but would allow
     /// more than what can be seen.
     fn unallowed(&self, policy: &Policy) -> Option<Vec<&[Word]>> {
-        let unsound = self.command.len() > LONGEST
-            || self.command.chars().any(is_invisible)
-            || self.script.opaque.is_some()
+        let unsound = self.beyond_rules().is_some()
             || self.script.has_input
             || self.script.files.iter().any(|file| !file.is_free())
-            || self.lost
             // In another directory the same words do something else.
             || self.places.len() > 1;
         if unsound {

@@ -54,7 +54,7 @@ impl Subject {
 /// What the disk has at the paths that a command names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandDisk {
-    /// Paths that are more than their text says.
+    /// Paths that are more than their text says, sorted by their names.
     pub leads: Vec<PathLead>,
     /// True if the command names more paths than were looked at.
     pub is_cut: bool,
