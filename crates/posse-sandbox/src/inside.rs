@@ -1,11 +1,13 @@
 //! Stage two of the launcher: the first process inside.
 
+use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
@@ -18,10 +20,16 @@ use crate::error::{LaunchError, Step as _};
 use crate::fence::{self, HandlesTcp};
 use crate::filter::{self, Sockets};
 use crate::job::{Job, Orders};
+use crate::launch::let_signals_through;
 use crate::mounts;
 use crate::plan::{MountKind, Plan};
 use crate::rights::{command, drop_capabilities, limit};
 use crate::trial;
+
+/// How long what the job leaves behind may take to end by itself, `>(tee log)` for one.
+const AFTERMATH: Duration = Duration::from_millis(100);
+/// How long to wait before looking whether it has.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// Places that every command may write to.
 const OWN: [&str; 2] = ["/dev/shm", "/dev/pts"];
@@ -47,6 +55,7 @@ pub(crate) fn run() -> Result<ExitCode, LaunchError> {
         None => trial::check_inside(),
         Some(job) => {
             let status = run_job(job)?;
+            tell_left(settle());
             // The launcher is told what an exit code cannot say.
             connection
                 .write_all(&status.to_ne_bytes())
@@ -89,6 +98,7 @@ fn run_job(job: &Job) -> Result<i32, LaunchError> {
     let mut command = command(job);
     // A signal to its group does not reach this process.
     command.process_group(0);
+    let_signals_through()?;
     let started = command.spawn().step_at("run", Path::new(&job.program))?;
     drop(command);
     let main = Pid::from_raw(started.id().cast_signed());
@@ -99,6 +109,41 @@ fn run_job(job: &Job) -> Result<i32, LaunchError> {
             Err(error) => return Err(error).step("wait"),
         }
     }
+}
+
+/// Gives what the job has left behind a moment to end by itself, and returns how many processes
+/// are still there. They end with this one.
+fn settle() -> usize {
+    let until = Instant::now() + AFTERMATH;
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            // Everything inside descends from this process.
+            Err(_) => return 0,
+            Ok(None) if Instant::now() < until => std::thread::sleep(LOOK_AGAIN),
+            Ok(None) => return others(),
+        }
+    }
+}
+
+/// Returns how many processes there are inside beside this one.
+fn others() -> usize {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| *pid != std::process::id()).count()
+}
+
+fn tell_left(count: usize) {
+    let what = match count {
+        0 => return,
+        1 => "1 process was".to_owned(),
+        count => format!("{count} processes were"),
+    };
+    // Nobody reads it if this fails.
+    let _ = writeln!(
+        std::io::stderr(),
+        "({what} still running when the shell ended; now ended, too)"
+    );
 }
 
 /// Returns true if the other end of the connection to stage one is open.

@@ -86,6 +86,34 @@ pub struct Job {
     pub environment: Vec<(OsString, OsString)>,
 }
 
+/// A job and the plan that it runs within, as one process sends it to another that starts it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfinedJob {
+    /// How it is confined.
+    pub plan: Plan,
+    /// What runs.
+    pub job: Job,
+}
+
+impl ConfinedJob {
+    /// Returns it as a message.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let orders = Orders {
+            plan: self.plan.clone(),
+            job: Some(self.job.clone()),
+            parent: 0,
+        };
+        orders.to_bytes()
+    }
+
+    /// Returns what a message says.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, MessageError> {
+        let Orders { plan, job, .. } = Orders::from_bytes(bytes)?;
+        let job = job.ok_or(MessageError)?;
+        Ok(Self { plan, job })
+    }
+}
+
 /// What the launcher is told: how to confine, and what to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Orders {

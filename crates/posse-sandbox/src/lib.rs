@@ -27,7 +27,7 @@ mod trial;
 pub use after::{Finding, WATCHED, Watch};
 pub use codec::MessageError;
 pub use environment::{CONFINED, inside as environment_inside};
-pub use job::{CONFINE, Job, Launcher};
+pub use job::{CONFINE, ConfinedJob, Job, Launcher};
 pub use launch::run_launcher;
 pub use layout::{Repository, Survey};
 pub use plan::{Mount, MountKind, Plan, PlanError};

@@ -199,6 +199,11 @@ impl Plan {
         self.mounts.dedup_by(|one, two| one.path == two.path);
     }
 
+    /// Has the command enter a cgroup, through this file of it.
+    pub fn enter(&mut self, door: PathBuf) {
+        self.cgroups.push(door);
+    }
+
     /// Returns true if what is mounted at this path is to be writable.
     pub(crate) fn is_writable(&self, path: &Path) -> bool {
         let mut above = self.mounts.iter().rev();

@@ -126,6 +126,65 @@ fn a_command_ends_as_it_would_outside() {
 }
 
 #[test]
+fn a_command_that_is_asked_to_end_can_clean_up() {
+    let place = Place::new("asked");
+    let support = probed();
+    let plan = place.plan(&place.writable(), support);
+    let script = "trap 'echo bye; exit 3' TERM; echo $$ >up; while :; do sleep 0.02; done";
+    let mut command = launcher().command(&plan, job(script, &place.root)).unwrap();
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let since = Instant::now();
+    while std::fs::read(place.root.join("up"))
+        .unwrap_or_default()
+        .is_empty()
+    {
+        assert!(since.elapsed() < Duration::from_secs(30));
+        std::thread::yield_now();
+    }
+    let terminate = |pid: u32| {
+        let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    };
+    // The launcher waits for those inside, who are asked as well.
+    terminate(child.id());
+    let mut inside = vec![child.id()];
+    let mut at = 0;
+    while let Some(pid) = inside.get(at) {
+        let path = format!("/proc/{pid}/task/{pid}/children");
+        let children = std::fs::read_to_string(path).unwrap_or_default();
+        inside.extend(
+            children
+                .split_whitespace()
+                .map(|pid| pid.parse::<u32>().unwrap()),
+        );
+        at += 1;
+    }
+    assert!(child.try_wait().unwrap().is_none(), "{inside:?}");
+    terminate(inside[2]);
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(
+        (ended.status.code(), text(&ended.stdout)),
+        (Some(3), "bye\n".into())
+    );
+}
+
+#[test]
+fn what_a_command_leaves_behind_gets_a_moment_and_is_told() {
+    let place = Place::new("left");
+    let plan = place.plan(&place.writable(), probed());
+    let ended = place.run(&plan, "echo all | tee >(sleep 0.05; cat >log) >/dev/null");
+    assert_eq!(
+        (text(&ended.stderr), ended.status.code()),
+        (String::new(), Some(0))
+    );
+    assert_eq!(std::fs::read(place.root.join("log")).unwrap(), b"all\n");
+    let ended = place.run(&plan, "sleep 600 & setsid -f sleep 600; exit 4");
+    assert_eq!(ended.status.code(), Some(4));
+    let told = "(2 processes were still running when the shell ended; now ended, too)\n";
+    assert_eq!(text(&ended.stderr), told);
+}
+
+#[test]
 fn a_command_that_cannot_be_run_says_why() {
     let place = Place::new("why");
     let plan = place.plan(&place.writable(), probed());
