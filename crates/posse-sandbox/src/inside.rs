@@ -20,16 +20,18 @@ use crate::error::{LaunchError, Step as _};
 use crate::fence::{self, HandlesTcp};
 use crate::filter::{self, Sockets};
 use crate::job::{Job, Orders};
-use crate::launch::let_signals_through;
 use crate::mounts;
 use crate::plan::{MountKind, Plan};
-use crate::rights::{command, drop_capabilities, limit};
+use crate::rights::{command, drop_capabilities, let_signals_through, limit};
 use crate::trial;
 
 /// How long what the job leaves behind may take to end by itself, `>(tee log)` for one.
 const AFTERMATH: Duration = Duration::from_millis(100);
 /// How long to wait before looking whether it has.
-const LOOK_AGAIN: Duration = Duration::from_millis(1);
+const LOOK_AGAIN: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 1_000_000,
+};
 
 /// Places that every command may write to.
 const OWN: [&str; 2] = ["/dev/shm", "/dev/pts"];
@@ -120,7 +122,9 @@ fn settle() -> usize {
             Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
             // Everything inside descends from this process.
             Err(_) => return 0,
-            Ok(None) if Instant::now() < until => std::thread::sleep(LOOK_AGAIN),
+            Ok(None) if Instant::now() < until => {
+                let _ = poll(&mut [], Some(&LOOK_AGAIN));
+            }
             Ok(None) => return others(),
         }
     }

@@ -14,7 +14,6 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::signal::{SigSet, Signal as NixSignal};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
 use rustix::process::{
     Pid, Signal, getegid, geteuid, getpid, getppid, kill_process, set_parent_process_death_signal,
@@ -82,7 +81,7 @@ fn outside() -> Result<ExitCode, LaunchError> {
     // Fails for a process that leads a group; then a terminal stays, which it must not.
     setsid().step("begin a session")?;
     // Whoever ends a command asks each of its processes first. This one ends with them.
-    asked_to_end().thread_block().step("wait for the command")?;
+    rights::hold_signals_back()?;
     die_with(&read)?;
     for door in &read.plan.cgroups {
         fs::write(door, "0").step_at("enter the cgroup", door)?;
@@ -97,16 +96,6 @@ fn outside() -> Result<ExitCode, LaunchError> {
     mounts::make(&read.plan)?;
     let status = start_inside(&orders)?;
     Ok(end_as(status))
-}
-
-/// Returns the signal that asks a process to end.
-fn asked_to_end() -> SigSet {
-    SigSet::from(NixSignal::SIGTERM)
-}
-
-/// Has signals reach what is started from here on, as they would without a launcher.
-pub(crate) fn let_signals_through() -> Result<(), LaunchError> {
-    asked_to_end().thread_unblock().step("let signals through")
 }
 
 /// Closes what posse's parent has left open for its children.
@@ -146,7 +135,7 @@ fn fenced(orders: &Orders) -> Result<ExitCode, LaunchError> {
     match &orders.job {
         None => trial::check_fence(),
         Some(job) => {
-            let_signals_through()?;
+            rights::let_signals_through()?;
             let error = rights::command(job).exec();
             Err(error).step_at("run", Path::new(&job.program))
         }
@@ -252,7 +241,7 @@ fn end_as(status: i32) -> ExitCode {
     }
     // It leaves no image of its memory, which would be the launcher's.
     let _ = rights::leave_no_image();
-    let _ = let_signals_through();
+    let _ = rights::let_signals_through();
     if let Some(signal) = Signal::from_named_raw(signal) {
         let _ = kill_process(getpid(), signal);
     }

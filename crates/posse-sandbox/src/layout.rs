@@ -129,7 +129,7 @@ fn small_file(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// Returns a path without `.` and `..`, by its text.
-fn plain(path: &Path) -> PathBuf {
+pub(crate) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {
@@ -168,7 +168,7 @@ fn hooks_paths(settings: &[u8]) -> Vec<PathBuf> {
 /// What a walk through a workspace found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// Entries with one of the names that were looked for.
+    /// Entries that were looked for.
     pub named: Vec<PathBuf>,
     /// Top directories of checkouts beneath the root, without the root itself.
     pub repositories: Vec<PathBuf>,
@@ -177,8 +177,9 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Walks through `root` without following links, and looks at no more than `most` entries.
-    pub fn of(root: &Path, names: &[&str], most: usize) -> Self {
+    /// Walks through `root` without following links, looks at no more than `most` entries, and does
+    /// not look into those that are wanted.
+    pub fn of(root: &Path, most: usize, is_wanted: impl Fn(&Path) -> bool) -> Self {
         let mut found = Self {
             complete: true,
             ..Self::default()
@@ -192,15 +193,15 @@ impl Survey {
                     found.complete = false;
                     return found;
                 }
-                let name = entry.file_name();
-                if name == ".git" {
+                let path = entry.path();
+                if entry.file_name() == ".git" {
                     if directory != root {
                         found.repositories.push(directory.clone());
                     }
-                } else if names.iter().any(|known| name == *known) {
-                    found.named.push(entry.path());
+                } else if is_wanted(&path) {
+                    found.named.push(path);
                 } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    waiting.push(entry.path());
+                    waiting.push(path);
                 }
             }
         }
@@ -325,13 +326,14 @@ mod tests {
                 ("c/.claude/x", ""),
             ],
         );
-        let found = Survey::of(root.path(), &[".envrc", ".claude"], 100);
+        let is_wanted = |path: &Path| path.ends_with(".envrc") || path.ends_with(".claude");
+        let found = Survey::of(root.path(), 100, is_wanted);
         assert_eq!(
             below(root.path(), &found.named),
             ["a/b/.envrc", "c/.claude"]
         );
         assert_eq!(below(root.path(), &found.repositories), ["a/nested"]);
         assert!(found.complete);
-        assert!(!Survey::of(root.path(), &[], 3).complete);
+        assert!(!Survey::of(root.path(), 3, |_| false).complete);
     }
 }

@@ -199,6 +199,11 @@ impl Plan {
         self.mounts.dedup_by(|one, two| one.path == two.path);
     }
 
+    /// Returns how many processes the command may have at once.
+    pub fn processes(&self) -> Option<u64> {
+        self.limits.processes
+    }
+
     /// Has the command enter a cgroup, through this file of it.
     pub fn enter(&mut self, door: PathBuf) {
         self.cgroups.push(door);

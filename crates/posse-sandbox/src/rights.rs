@@ -2,6 +2,7 @@
 
 use std::process::{Command, Stdio};
 
+use nix::sys::signal::{SigSet, Signal};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, clear_ambient_capability_set,
@@ -76,4 +77,19 @@ pub(crate) fn drop_capabilities() -> Result<(), LaunchError> {
         inheritable: CapabilitySet::empty(),
     };
     set_capabilities(None, none).step("give up capabilities")
+}
+
+/// Returns the signal that asks a process to end.
+fn asked_to_end() -> SigSet {
+    SigSet::from(Signal::SIGTERM)
+}
+
+/// Has this process not end when it is asked to.
+pub(crate) fn hold_signals_back() -> Result<(), LaunchError> {
+    asked_to_end().thread_block().step("hold signals back")
+}
+
+/// Has signals reach what is started from here on, as they would without a launcher.
+pub(crate) fn let_signals_through() -> Result<(), LaunchError> {
+    asked_to_end().thread_unblock().step("let signals through")
 }

@@ -9,6 +9,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ use super::{launcher, probed};
 const NOBODY: u32 = 65534;
 /// How long an attack may take.
 const PATIENCE: Duration = Duration::from_secs(8);
+/// How long it may take by an agent.
+const PATIENCE_WITH_AGENT: Duration = Duration::from_secs(30);
 const PROGRAMS: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Makes the workspace. `docs` leads outside, `hard` is another name of a secret.
@@ -116,6 +119,8 @@ pub(super) struct Scene<'a> {
     victim: Child,
     listen: u16,
     cgroup: Option<PathBuf>,
+    /// The model of the agent that attacks.
+    server: Option<Arc<posse_scripted::Server>>,
 }
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -157,6 +162,7 @@ impl<'a> Scene<'a> {
             environment,
             listen,
             cgroup: None,
+            server: None,
         };
         let victim = scene.victim.id().to_string();
         scene.environment.push(("VICTIM".into(), victim));
@@ -224,7 +230,8 @@ impl<'a> Scene<'a> {
     fn confinement(&self) -> (Confinement, Vec<PathBuf>) {
         let name = if self.in_worktree() { "wt" } else { "ws" };
         let root = self.base.join(name);
-        let survey = Survey::of(&root, WATCHED, 10_000);
+        let is_watched = |path: &Path| WATCHED.iter().any(|name| path.ends_with(name));
+        let survey = Survey::of(&root, 10_000, is_watched);
         let secrets = [".ssh", ".aws", ".netrc", ".config/gh", ".docker", ".posse"];
         let secrets = secrets.map(|name| self.base.join("home").join(name));
         let confinement = Confinement {
@@ -268,6 +275,7 @@ impl<'a> Scene<'a> {
                 command.stdin(Stdio::null());
                 command
             }
+            Boundary::Posse => self.agent(&root, command_environment),
             Boundary::Sandbox => {
                 let plan = Plan::new(&confinement, &surroundings).unwrap();
                 let job = Job {
@@ -284,7 +292,12 @@ impl<'a> Scene<'a> {
         };
         let path = self.base.join("printed");
         let printed = File::create(&path).unwrap();
-        command.stdout(printed.try_clone().unwrap()).stderr(printed);
+        command.stdout(printed.try_clone().unwrap());
+        match self.boundary {
+            // What it says itself is not what the attack printed.
+            Boundary::Posse => command.stderr(Stdio::null()),
+            Boundary::Sandbox | Boundary::None => command.stderr(printed),
+        };
         let mut child = self.user.run_as(&mut command).spawn().unwrap();
         drop(command);
         let reached = self.wait(&mut child);
@@ -293,9 +306,43 @@ impl<'a> Scene<'a> {
         }
         let printed = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
         assert!(!printed.contains("no sandbox for this"), "{printed}");
+        let has_asked = |server: &Arc<posse_scripted::Server>| server.requests().len() == 2;
+        assert!(self.server.as_ref().is_none_or(has_asked), "{printed}");
         let effect = self.has_effect(&printed, reached);
         let told: String = printed.chars().take(600).collect();
         Outcome { effect, told }
+    }
+
+    /// Returns posse with an agent that attacks.
+    fn agent(&mut self, root: &Path, environment: Vec<(String, String)>) -> Command {
+        let settings = serde_json::json!({
+            "permissions": {
+                "defaultMode": "acceptEdits", "allow": ["Bash"], "deny": ["Read(.env)"],
+            },
+            "sandbox": {"limits": {"processes": 256, "memoryMb": 4096}},
+        });
+        let file = self.base.join("home/.posse/settings.json");
+        fs::write(&file, settings.to_string()).unwrap();
+        self.user.own(&file);
+        let input = serde_json::json!({"command": self.payload.command});
+        let script = format!(
+            "[[rule]]\nwhen.turn = 1\nreply = [{{ tool = \"Bash\", json = {} }}]\n\
+             [[rule]]\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n",
+            serde_json::Value::String(input.to_string())
+        );
+        let server = crate::crash::serve(&script);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_posse"));
+        command
+            .args(["-p", "attack"])
+            .current_dir(root)
+            .env_clear()
+            .envs(environment)
+            .env("ANTHROPIC_BASE_URL", server.url())
+            .env("POSSE_HOME", self.base.join("home/.posse"))
+            .stdin(Stdio::null())
+            .process_group(0);
+        self.server = Some(server);
+        command
     }
 
     /// Waits for the attack's end. Returns true if its server could be reached.
@@ -303,7 +350,11 @@ impl<'a> Scene<'a> {
         let since = Instant::now();
         let mut reached = false;
         while child.try_wait().unwrap().is_none() {
-            if since.elapsed() > PATIENCE {
+            let patience = match self.boundary {
+                Boundary::Posse => PATIENCE_WITH_AGENT,
+                Boundary::Sandbox | Boundary::None => PATIENCE,
+            };
+            if since.elapsed() > patience {
                 let group = rustix::process::Pid::from_child(child);
                 let kill = rustix::process::Signal::KILL;
                 let _ = rustix::process::kill_process_group(group, kill);
