@@ -47,7 +47,9 @@ pub use misses::{AgentMisses, Misses};
 pub use mode::{PermissionMode, UnknownMode};
 pub use name::{BadName, Name};
 pub use plan::{PlannedTask, Role as TeamRole, TeamPlan};
-pub use question::{AcceptedRules, Answer, Answerer, GivenAnswer, Question, QuestionKind};
+pub use question::{
+    AcceptedRules, Answer, Answerer, GivenAnswer, Question, QuestionKind, SandboxRefusal,
+};
 pub use queue::{PromptChange, QueuedPrompt};
 pub use run::{
     AgentPlace, Notification, RunChange, RunFacts, RunKind, RunStatus, RunUpdate, RunUsage,

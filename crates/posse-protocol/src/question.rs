@@ -1,5 +1,7 @@
 //! Questions to a person, and their answers.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Display, PermissionMode, QuestionId, RawJson, RuleScope, Suggestion};
@@ -31,6 +33,24 @@ pub struct Question {
     /// The change that the call would make.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown: Option<Display>,
+    /// What the sandbox has refused to the command, which has ended: if it is allowed, the command
+    /// runs again with that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<SandboxRefusal>,
+}
+
+/// What a sandbox has refused to a command.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SandboxRefusal {
+    /// Files and directories that it can write if it runs again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<PathBuf>,
+    /// Files and directories that it can read if it runs again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read: Vec<PathBuf>,
+    /// Whether it can reach the network if it runs again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub network: bool,
 }
 
 /// What a question wants to know.

@@ -27,6 +27,7 @@ pub(crate) fn question(call: &str) -> Question {
         until_ms: None,
         suggestions: Vec::new(),
         shown: None,
+        refused: None,
     }
 }
 

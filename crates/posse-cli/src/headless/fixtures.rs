@@ -94,6 +94,7 @@ pub(crate) fn question(call: &str, from: Option<&str>) -> Question {
         until_ms: None,
         suggestions: Vec::new(),
         shown: None,
+        refused: None,
     }
 }
 

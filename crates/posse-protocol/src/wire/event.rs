@@ -17,7 +17,7 @@ use crate::{
     AgentId, Aside, Delta, Display, Entry, EntryKind, Event, EventKind, ListKind, ListedName,
     Listing, MailId, MailKind, MailUpdate, MemberUpdate, ModelUpdate, Name, PermissionMode,
     Question, QuestionId, QuestionKind, RawJson, ReplyFacts, RequestKind, RequestUpdate, Retry,
-    RunUpdate, StopReason, Suggestion, TaskId, TaskStatus, TaskUpdate, WaitReason,
+    RunUpdate, SandboxRefusal, StopReason, Suggestion, TaskId, TaskStatus, TaskUpdate, WaitReason,
 };
 
 /// Something that happened to an agent.
@@ -125,6 +125,10 @@ tagged! {
             /// The change that the call would make.
             #[serde(skip_serializing_if = "Option::is_none")]
             shown: Option<Display>,
+            /// What the sandbox has refused to the command, which has ended: if it is allowed, the command
+            /// runs again with that.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            refused: Option<SandboxRefusal>,
         }
         /// An `approval_requested` needs no answer any more: it was answered elsewhere, or its call has ended.
         ApprovalWithdrawn {
@@ -421,6 +425,7 @@ impl From<EventKind> for WireEventKind {
                 until_ms: question.until_ms,
                 suggestions: question.suggestions,
                 shown: question.shown,
+                refused: question.refused,
             },
             EventKind::ApprovalWithdrawn { question } => Self::ApprovalWithdrawn { question },
             EventKind::CallStarted { call, tool, title } => Self::CallStarted { call, tool, title },
@@ -575,6 +580,7 @@ impl From<WireEventKind> for EventKind {
                 until_ms,
                 suggestions,
                 shown,
+                refused,
             } => Self::ApprovalRequested(Box::new(Question {
                 id: question,
                 kind,
@@ -586,6 +592,7 @@ impl From<WireEventKind> for EventKind {
                 until_ms,
                 suggestions,
                 shown,
+                refused,
             })),
             WireEventKind::ApprovalWithdrawn { question } => Self::ApprovalWithdrawn { question },
             WireEventKind::CallStarted { call, tool, title } => {

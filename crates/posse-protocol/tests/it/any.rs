@@ -1,5 +1,7 @@
 //! Any command and any event: a strategy for each variant of the inner words.
 
+use std::path::PathBuf;
+
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -105,6 +107,15 @@ fn part() -> impl Strategy<Value = ToolContent> {
         text().prop_map(ToolContent::text),
         (text(), text()).prop_map(|(media_type, data)| ToolContent::Image { media_type, data }),
     ]
+}
+
+fn refusal() -> impl Strategy<Value = SandboxRefusal> {
+    let paths = || vec(text().prop_map(PathBuf::from), 0..3);
+    (paths(), paths(), any::<bool>()).prop_map(|(write, read, network)| SandboxRefusal {
+        write,
+        read,
+        network,
+    })
 }
 
 fn suggestion() -> impl Strategy<Value = Suggestion> {
@@ -302,23 +313,26 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
                 of(any::<i64>()),
             ),
             (text(), text(), json(), text(), of(text())),
-            (vec(suggestion(), 0..3), of(display())),
+            (vec(suggestion(), 0..3), of(display()), of(refusal())),
         )
-            .prop_map(|((id, kind, until_ms), call, (suggestions, shown))| {
-                let (call, tool, input, why, from) = call;
-                EventKind::ApprovalRequested(Box::new(Question {
-                    id,
-                    kind,
-                    call,
-                    tool,
-                    input,
-                    why,
-                    from,
-                    until_ms,
-                    suggestions,
-                    shown,
-                }))
-            })
+            .prop_map(
+                |((id, kind, until_ms), call, (suggestions, shown, refused))| {
+                    let (call, tool, input, why, from) = call;
+                    EventKind::ApprovalRequested(Box::new(Question {
+                        id,
+                        kind,
+                        call,
+                        tool,
+                        input,
+                        why,
+                        from,
+                        until_ms,
+                        suggestions,
+                        shown,
+                        refused,
+                    }))
+                },
+            )
             .boxed(),
         question_id()
             .prop_map(|question| EventKind::ApprovalWithdrawn { question })

@@ -7,7 +7,7 @@ use posse_port::store::{
 };
 use posse_protocol::{
     AcceptedRules, Answer, Answerer, Display, GivenAnswer, Question, QuestionId, QuestionKind,
-    RawJson, RealmId, RuleScope, Suggestion,
+    RawJson, RealmId, RuleScope, SandboxRefusal, Suggestion,
 };
 use uuid::Uuid;
 
@@ -38,6 +38,11 @@ pub fn asking(number: u64) -> QuestionChange {
         }],
         shown: Some(Display::Text {
             text: "no\0thing".into(),
+        }),
+        refused: Some(SandboxRefusal {
+            write: vec!["/w/target".into()],
+            read: vec!["/h/.ssh".into()],
+            network: true,
         }),
     };
     let call = CallKey {

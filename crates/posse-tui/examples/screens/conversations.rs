@@ -205,5 +205,6 @@ fn change() -> Question {
             }],
             left_out: 0,
         })),
+        refused: None,
     }
 }
