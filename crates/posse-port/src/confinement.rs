@@ -3,6 +3,23 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where a command runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// In a sandbox that holds it to this.
+    Within {
+        /// What it may touch.
+        bounds: Arc<Confinement>,
+        /// True if nobody has agreed to it: neither a person nor a rule.
+        unasked: bool,
+        /// What a person has opened to it of what is kept or hidden otherwise.
+        opened: Vec<PathBuf>,
+    },
+    /// Outside, like a command of the person's own.
+    Outside,
+}
 
 /// What a command may touch. Paths are absolute, without `.`, `..` or links.
 ///

@@ -10,12 +10,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use posse_protocol::{Display, PermissionMode, RawJson, RunStatus, ToolContent, ToolSpec};
+use posse_protocol::{
+    Display, PermissionMode, RawJson, RunStatus, SandboxRefusal, ToolContent, ToolSpec,
+};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::BoxFuture;
 use crate::clock::Clock;
+use crate::confinement::{FileAccess, Where};
 use crate::store::{CallKey, CallOutcome, Op, OpResult};
 pub use live_output::{LiveOutput, OutputViewers};
 pub use subject::{CommandDisk, LeadKind, PathLead, Subject};
@@ -109,13 +112,31 @@ pub struct Intent {
     pub title: String,
 }
 
-/// Decides which files may be read. Paths are absolute and resolved.
-pub trait ReadGuard: Send + Sync {
+/// Decides which files may be read and changed. Paths are absolute and resolved.
+pub trait FileGuard: Send + Sync {
     /// Returns true if a rule denies reading this path.
     fn denies_reading(&self, path: &Path, workspace: &Workspace) -> bool;
 
     /// Returns true if a person would have to be asked before this path is read.
     fn asks_reading(&self, path: &Path, workspace: &Workspace) -> bool;
+
+    /// Returns what a command may do with a file if it may change everything around it: rules can
+    /// deny more, and what is protected stays. `unasked` if nobody has agreed to the command.
+    fn access(&self, path: &Path, workspace: &Workspace, unasked: bool) -> FileAccess;
+
+    /// Returns the paths that rules say something about, so that [`FileGuard::access`] can be asked.
+    fn ruled_paths(&self, workspace: &Workspace) -> RuledPaths;
+}
+
+/// Where the files are that rules keep from commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RuledPaths {
+    /// Paths without wildcards, whether or not they exist.
+    pub named: Vec<PathBuf>,
+    /// Directories beneath which others may match.
+    pub beneath: Vec<PathBuf>,
+    /// The rules themselves: if they are the same, so are the files.
+    pub rules: Vec<String>,
 }
 
 /// Context of a call.
@@ -135,8 +156,10 @@ pub struct ToolContext {
     pub workspace: Arc<Workspace>,
     /// The files whose content the agent knows.
     pub seen: KnownFiles,
-    /// Read permissions, for tools that discover paths only while they run.
-    pub reads: Arc<dyn ReadGuard>,
+    /// Permissions of files, for tools that discover paths only while they run.
+    pub files: Arc<dyn FileGuard>,
+    /// Where commands of the call run.
+    pub place: Where,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Outcome of the tool that this call requested first; see [`FollowUp::ToolFirst`].
@@ -189,6 +212,9 @@ pub enum FollowUp {
         /// Its input.
         input: RawJson,
     },
+    /// The sandbox has refused something to the command, which has failed with this content. A
+    /// person may allow it, and then the tool runs again.
+    Refused(SandboxRefusal),
 }
 
 impl std::fmt::Debug for FollowUp {
@@ -200,6 +226,7 @@ impl std::fmt::Debug for FollowUp {
             Self::Mode(mode) => f.debug_tuple("Mode").field(mode).finish(),
             Self::Runs(run) => f.debug_tuple("Runs").field(&run.id).finish(),
             Self::ToolFirst { tool, .. } => f.debug_tuple("ToolFirst").field(tool).finish(),
+            Self::Refused(refusal) => f.debug_tuple("Refused").field(refusal).finish(),
         }
     }
 }

@@ -20,6 +20,10 @@ pub enum Subject {
         command: String,
         /// What the disk had at the paths that it names, when it was judged.
         disk: CommandDisk,
+        /// True if a sandbox holds it to what its agent may do unasked, whatever it does.
+        is_held: bool,
+        /// True if it is to run outside the sandbox.
+        outside: bool,
     },
     /// Fetches from a host.
     Fetches {
@@ -47,6 +51,8 @@ impl Subject {
         Self::Runs {
             command: command.into(),
             disk: CommandDisk::default(),
+            is_held: false,
+            outside: false,
         }
     }
 }
