@@ -8,7 +8,7 @@ use super::Policy;
 use super::mirror::RulePaths;
 use super::path::{protected, watched};
 use super::rule::{About, Rule};
-use super::shell::Line;
+use super::shell::{CommandRules, Line};
 use posse_port::tool::{Intent, Subject, Workspace};
 
 /// What happens to a call.
@@ -22,6 +22,9 @@ pub enum Verdict {
     Deny(String),
 }
 
+/// Why a command that asks to run outside is asked about.
+const OUTSIDE: &str = "it would run outside the sandbox, where nothing holds it";
+
 /// Decides on a call of `tool`: deny rules first, then ask rules, then allow rules, then the
 /// mode.
 pub fn decide(
@@ -34,10 +37,17 @@ pub fn decide(
     if policy.leaves_out(tool) {
         return Verdict::Deny(format!("{tool} is not one of the tools of this session"));
     }
-    let line = match &intent.subject {
-        Subject::Runs { command, disk } => Some(Line::read(command, disk, workspace)),
-        _ => None,
+    let line = Line::of(&intent.subject, workspace);
+    let is_outside = line
+        .as_ref()
+        .is_some_and(|line| line.outside_allowed(policy));
+    let place = match intent.subject {
+        _ if is_outside => CommandPlace::RuledOutside,
+        Subject::Runs { outside: true, .. } => CommandPlace::WantsOutside,
+        Subject::Runs { is_held: true, .. } => CommandPlace::Held,
+        _ => CommandPlace::Plain,
     };
+    let is_held = place == CommandPlace::Held;
     let call = Call {
         policy,
         mode,
@@ -45,6 +55,7 @@ pub fn decide(
         tool,
         intent,
         line,
+        place,
     };
     if let Some(rule) = call.ruled(&policy.deny) {
         return Verdict::Deny(format!("the rule {rule} denies this"));
@@ -63,7 +74,10 @@ pub fn decide(
     if let Some(why) = call.beyond_notes() {
         return Verdict::Deny(why);
     }
-    let doubted = call.perhaps_ruled(&policy.deny);
+    // In a sandbox files that may not be read are not there.
+    let doubted = call
+        .perhaps_ruled(&policy.deny)
+        .filter(|rule| !is_held || matches!(rule.about, About::Command(_)));
     if mode == PermissionMode::BypassPermissions {
         // In this mode nobody is asked, so that doubt about a deny rule counts as a denial.
         return doubted.map_or(Verdict::Allow, |rule| {
@@ -76,7 +90,8 @@ pub fn decide(
     if let Some(why) = call.untouchable() {
         return Verdict::Deny(why);
     }
-    if mode == PermissionMode::Plan && !call.only_reads() {
+    let changes_nothing = is_held || place == CommandPlace::Plain && call.only_reads();
+    if mode == PermissionMode::Plan && !changes_nothing {
         return Verdict::Deny(format!(
             "plan mode is on: only calls that change nothing run, and {tool} may change something; \
              submit the plan, or leave plan mode with another --permission-mode"
@@ -118,6 +133,20 @@ struct Call<'a> {
     tool: &'a str,
     intent: &'a Intent,
     line: Option<Line<'a>>,
+    place: CommandPlace,
+}
+
+/// Where a command runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CommandPlace {
+    /// A sandbox holds it to what the mode allows.
+    Held,
+    /// Outside, as a rule allows.
+    RuledOutside,
+    /// Outside, which no rule allows.
+    WantsOutside,
+    /// Where nothing holds it surely; or it is no command.
+    Plain,
 }
 
 impl Call<'_> {
@@ -240,10 +269,12 @@ impl Call<'_> {
         }
         let free = match &self.intent.subject {
             Subject::Runs { .. } => {
-                return self
-                    .line
-                    .as_ref()
-                    .map_or(Ok(()), |line| line.allowed(self.policy));
+                return match (&self.line, self.place) {
+                    (None, _) | (_, CommandPlace::RuledOutside) => Ok(()),
+                    (_, CommandPlace::WantsOutside) => Err(OUTSIDE.into()),
+                    (Some(line), CommandPlace::Held) if line.can_be_held() => Ok(()),
+                    (Some(line), _) => line.allowed(self.policy, CommandRules::Inside),
+                };
             }
             // Servers declare themselves whether their tools only read; that is not trusted.
             Subject::Nothing => self.intent.read_only && !self.tool.starts_with("mcp__"),

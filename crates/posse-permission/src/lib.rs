@@ -17,8 +17,8 @@ mod shell;
 mod suggest;
 
 pub use decide::{Verdict, decide};
-pub use path::behind_proc;
-pub use rights::{Outside, Rights};
+pub use path::{behind_proc, may_be_guarded};
+pub use rights::{Consent, Outside, Rights};
 pub use rule::{ListedRule, Policy, RuleError, RuleList, Source};
 pub use rule_problem::RuleProblem;
 pub use shell::{named_paths, only_reads};

@@ -16,6 +16,9 @@ pub(super) trait RulePaths {
     /// ignored or it contains wildcards, and for paths in an original what that is a copy of.
     fn lookalikes<'p>(&self, path: &'p Path) -> impl Iterator<Item = Cow<'p, Path>>;
 
+    /// Returns a path of a rule, and the same path in the worktree.
+    fn copies(&self, path: &Path) -> Vec<PathBuf>;
+
     /// Returns the path that a rule should name, since a worktree does not last.
     fn lasting<'p>(&self, path: &'p Path) -> Cow<'p, Path>;
 
@@ -57,6 +60,13 @@ impl RulePaths for Workspace {
             found.extend(older.map(|top| Cow::Owned(top.join(&inside))));
         }
         std::iter::once(Cow::Borrowed(path)).chain(found)
+    }
+
+    fn copies(&self, path: &Path) -> Vec<PathBuf> {
+        let mirror = self.mirror.iter();
+        let copies = mirror.flat_map(|mirror| mirror.reflected(&[path.to_owned()]));
+        let here = std::iter::once(path.to_owned());
+        here.chain(copies.filter(|copy| copy != path)).collect()
     }
 
     fn lasting<'p>(&self, path: &'p Path) -> Cow<'p, Path> {

@@ -18,6 +18,8 @@ pub(super) struct PathPattern {
     literal: Option<Literal>,
     /// Its components, if there are wildcards; `**` is any number of them.
     parts: Vec<String>,
+    /// The deepest directory that everything it matches is in, or the only path that it names.
+    start: PathBuf,
 }
 
 /// A path without wildcards.
@@ -63,6 +65,16 @@ impl PathPattern {
             .chain(named.split('/'))
             .map(fold_text);
         let parts = parts.filter(|part| !part.is_empty()).collect();
+        let start = match &literal {
+            Some(literal) if literal.anywhere => base.to_owned(),
+            Some(literal) => literal.path.clone(),
+            None if !named.contains('/') => base.to_owned(),
+            None => {
+                let plain = named.split('/').filter(|part| !part.is_empty());
+                let plain = plain.take_while(|part| !part.contains(['*', '?', '[', '\\', '{']));
+                plain.fold(base.to_owned(), |path, part| path.join(part))
+            }
+        };
         let exact = Beneath::new(base.to_owned(), line)?;
         let folded = Beneath::new(fold(base), &line.to_lowercase())?;
         Ok(Self {
@@ -70,7 +82,17 @@ impl PathPattern {
             folded,
             literal,
             parts,
+            start,
         })
+    }
+
+    /// Returns the path that it names; an error with the directory in which its matches are, if
+    /// there may be several.
+    pub(super) fn place(&self) -> Result<&Path, &Path> {
+        match &self.literal {
+            Some(literal) if !literal.anywhere => Ok(&self.start),
+            _ => Err(&self.start),
+        }
     }
 
     /// Returns true if the exact path matches. For allow rules.
@@ -374,6 +396,15 @@ const WATCHED: &[&str] = &[
     "rust-toolchain",
     "rust-toolchain.toml",
 ];
+
+/// Returns true if a file of this name may be protected or watched.
+pub fn may_be_guarded(name: &std::ffi::OsStr) -> bool {
+    let is_last = |guarded: &&str| {
+        let last = guarded.rsplit('/').next().unwrap_or_default();
+        name.eq_ignore_ascii_case(last)
+    };
+    PROTECTED.iter().chain(WATCHED).any(is_last)
+}
 
 /// Returns the watched name in a path.
 pub(super) fn watched(path: &Path, workspace: &Workspace) -> Option<&'static str> {

@@ -1,12 +1,15 @@
 //! An agent's rights, as a chain up to those of the session: no agent may do what one above it
 //! may not, even if that one's mode changes later.
 
+mod confine;
+
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use posse_protocol::{PermissionMode, Suggestion};
 
+pub use self::confine::Consent;
 use super::path::is_beneath;
 use super::suggest::{added, suggest};
 use super::{Policy, Verdict, decide};
@@ -197,18 +200,9 @@ impl Rights {
 
     /// Returns the verdict under these rules.
     fn verdict_under(&self, policy: &Policy, tool: &str, intent: &Intent) -> Verdict {
-        let mut judged: Vec<(PermissionMode, Cow<'_, [PathBuf]>)> = Vec::new();
         let mut strictest = Verdict::Allow;
-        for rights in self.chain() {
-            let mode = rights.own_mode();
-            let roots = rights.roots_in(&self.0.workspace);
-            let alike =
-                |known: &(PermissionMode, Cow<'_, [PathBuf]>)| known.0 == mode && known.1 == roots;
-            // Most agents have the mode and roots of their parent: a deep chain is judged once.
-            if judged.iter().any(alike) {
-                continue;
-            }
-            let verdict = if judged.is_empty() {
+        for (at, (mode, roots)) in self.links_in(&self.0.workspace).into_iter().enumerate() {
+            let verdict = if at == 0 {
                 decide(policy, mode, &self.0.workspace, tool, intent)
             } else {
                 // The mode and roots of the link above, but this agent's place: that decides what
@@ -220,7 +214,6 @@ impl Rights {
                 };
                 above(decide(policy, mode, &workspace, tool, intent))
             };
-            judged.push((mode, roots));
             if weight(&verdict) > weight(&strictest) {
                 strictest = verdict;
             }
@@ -229,6 +222,19 @@ impl Rights {
             }
         }
         strictest
+    }
+
+    /// Returns the modes and roots along the chain, mapped to where an agent works, the agent's own
+    /// first. Most agents have those of their parent: equal ones are given once.
+    pub(super) fn links_in(&self, below: &Workspace) -> Vec<(PermissionMode, Cow<'_, [PathBuf]>)> {
+        let mut links: Vec<(PermissionMode, Cow<'_, [PathBuf]>)> = Vec::new();
+        for rights in self.chain() {
+            let link = (rights.own_mode(), rights.roots_in(below));
+            if !links.contains(&link) {
+                links.push(link);
+            }
+        }
+        links
     }
 
     /// Returns the agent's roots, mapped to where an agent below it works.

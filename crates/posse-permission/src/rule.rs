@@ -5,10 +5,12 @@ mod grammar;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::path::PathPattern;
+use super::path::{PathPattern, protected, watched};
 use super::pattern::{CommandPattern, Domain, Glob};
+use crate::mirror::RulePaths as _;
 use crate::rule_problem::RuleProblem;
-use posse_port::tool::{ReadGuard, Workspace};
+use posse_port::confinement::FileAccess;
+use posse_port::tool::{FileGuard, RuledPaths, Workspace};
 
 /// All rules of a session.
 #[derive(Clone, Debug, Default)]
@@ -93,6 +95,8 @@ pub(super) enum About {
     Edit(PathPattern),
     /// Commands.
     Command(CommandPattern),
+    /// Commands, outside the sandbox.
+    Outside(CommandPattern),
     /// Hosts.
     Host(Domain),
     /// Agents of this type.
@@ -120,7 +124,7 @@ impl Rule {
             About::Host(domain) => tool == "WebFetch" && *domain == Domain::Any,
             About::Agent(name) => tool == "Agent" && name.is_everything(),
             About::Skill(name) => tool == "Skill" && name.is_everything(),
-            About::Read(_) | About::Edit(_) | About::Elsewhere => false,
+            About::Read(_) | About::Edit(_) | About::Outside(_) | About::Elsewhere => false,
         }
     }
 }
@@ -194,6 +198,18 @@ impl Policy {
         }
     }
 
+    /// Returns the files and directories that rules allow to edit: commands may write there, too.
+    pub(super) fn editable_paths(&self, workspace: &Workspace) -> Vec<PathBuf> {
+        let patterns = self.allow.iter().filter_map(|rule| match &rule.about {
+            About::Edit(pattern) => pattern.place().ok(),
+            _ => None,
+        });
+        let paths = patterns.flat_map(|path| workspace.copies(path));
+        paths
+            .filter(|path| protected(path, workspace).is_none())
+            .collect()
+    }
+
     /// Returns true if a tool is always denied, so that the model is not told of it.
     pub fn forbids_tool(&self, tool: &str) -> bool {
         self.leaves_out(tool) || self.deny.iter().any(|rule| rule.names_tool(tool))
@@ -239,7 +255,7 @@ impl Policy {
     }
 }
 
-impl ReadGuard for Policy {
+impl FileGuard for Policy {
     fn denies_reading(&self, path: &Path, workspace: &Workspace) -> bool {
         self.deny.iter().any(|rule| match &rule.about {
             About::Reading => true,
@@ -253,6 +269,41 @@ impl ReadGuard for Policy {
             About::Read(pattern) => pattern.touches(path, workspace),
             _ => false,
         })
+    }
+
+    fn access(&self, path: &Path, workspace: &Workspace, unasked: bool) -> FileAccess {
+        let asking = self.ask.iter().filter(|_| unasked);
+        let mut access = FileAccess::Write;
+        for rule in self.deny.iter().chain(asking) {
+            let left = match &rule.about {
+                About::Read(pattern) if pattern.touches(path, workspace) => FileAccess::Hidden,
+                About::Edit(pattern) if pattern.touches(path, workspace) => FileAccess::Read,
+                _ => continue,
+            };
+            access = access.min(left);
+        }
+        let is_kept = || {
+            protected(path, workspace).is_some() || unasked && watched(path, workspace).is_some()
+        };
+        match access {
+            FileAccess::Write if is_kept() => FileAccess::Read,
+            access => access,
+        }
+    }
+
+    fn ruled_paths(&self, workspace: &Workspace) -> RuledPaths {
+        let mut found = RuledPaths::default();
+        for rule in self.deny.iter().chain(&self.ask) {
+            let (About::Read(pattern) | About::Edit(pattern)) = &rule.about else {
+                continue;
+            };
+            found.rules.push(format!("{} {}", rule.text, rule.place));
+            match pattern.place() {
+                Ok(path) => found.named.extend(workspace.copies(path)),
+                Err(directory) => found.beneath.extend(workspace.copies(directory)),
+            }
+        }
+        found
     }
 }
 

@@ -16,6 +16,8 @@ pub enum RuleProblem {
     AllowsEverything,
     #[error("a rule that begins with `*` would allow any program; name the program")]
     AnyProgram,
+    #[error("Outside(…) is only for the list of what is allowed")]
+    OnlyAllows,
     #[error("it needs `domain:` and a host, such as `domain:docs.rs`")]
     NoDomain,
     #[error("use Read(…) and Edit(…) for paths, for {0} too")]

@@ -22,9 +22,9 @@ use super::Policy;
 use super::decide::{forbidden_edit, is_protected, unallowed};
 use super::path::{absolute, may_be_protected, watched};
 use super::pattern::{BETWEEN, CommandPattern};
-use super::rule::About;
+use super::rule::{About, Rule};
 use crate::mirror::RulePaths;
-use posse_port::tool::{CommandDisk, LeadKind, PathLead, Workspace};
+use posse_port::tool::{CommandDisk, LeadKind, PathLead, Subject, Workspace};
 
 /// Maximum length of a command that rules can allow: nobody thinks of longer ones when writing a
 /// rule.
@@ -100,6 +100,15 @@ pub fn only_reads(command: &str, workspace: &Workspace) -> bool {
     Line::read(command, &disk, workspace).only_reads(&Policy::default())
 }
 
+/// The rules that a command is compared with.
+#[derive(Clone, Copy)]
+pub(super) enum CommandRules {
+    /// Those of commands in general.
+    Inside,
+    /// Those of commands outside the sandbox.
+    Outside,
+}
+
 /// A parsed command line.
 pub(super) struct Line<'a> {
     command: &'a str,
@@ -116,6 +125,14 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
+    /// Parses the command of a call, if it runs one.
+    pub(super) fn of(subject: &'a Subject, workspace: &'a Workspace) -> Option<Self> {
+        match subject {
+            Subject::Runs { command, disk, .. } => Some(Self::read(command, disk, workspace)),
+            _ => None,
+        }
+    }
+
     /// Parses a command line.
     pub(super) fn read(command: &'a str, disk: &'a CommandDisk, workspace: &'a Workspace) -> Self {
         let script = script::read(command, workspace);
@@ -277,14 +294,30 @@ impl<'a> Line<'a> {
         forbidden_edit(path, self.workspace).or_else(perhaps)
     }
 
+    /// Returns true if a sandbox that holds it is enough: it could not act in the person's name.
+    pub(super) fn can_be_held(&self) -> bool {
+        self.unnamed_posse(&[]).is_none()
+    }
+
+    /// Returns true if rules allow all of it outside the sandbox.
+    pub(super) fn outside_allowed(&self, policy: &Policy) -> bool {
+        let is_outside = |rule: &Rule| matches!(rule.about, About::Outside(_));
+        // What only reads needs no rule, and need not be outside.
+        policy.allow.iter().any(is_outside)
+            && !self.only_reads(policy)
+            && self.allowed(policy, CommandRules::Outside).is_ok()
+    }
+
     /// Returns `Ok` if rules allow all of it, or it only reads what may be read; else the reason.
-    pub(super) fn allowed(&self, policy: &Policy) -> Result<(), String> {
-        let patterns = || {
-            policy.allow.iter().filter_map(|rule| match &rule.about {
-                About::Command(pattern) => Some(pattern),
+    pub(super) fn allowed(&self, policy: &Policy, rules: CommandRules) -> Result<(), String> {
+        fn chosen(rule: &Rule, rules: CommandRules) -> Option<&CommandPattern> {
+            match (rules, &rule.about) {
+                (CommandRules::Inside, About::Command(pattern))
+                | (CommandRules::Outside, About::Outside(pattern)) => Some(pattern),
                 _ => None,
-            })
-        };
+            }
+        }
+        let patterns = || policy.allow.iter().filter_map(|rule| chosen(rule, rules));
         if patterns().any(|pattern| pattern.is_written(self.command)) {
             return Ok(());
         }

@@ -25,7 +25,7 @@ pub(super) fn suggest(
     intent: &Intent,
 ) -> Vec<Suggestion> {
     let sets = match &intent.subject {
-        Subject::Runs { command, disk } => {
+        Subject::Runs { command, disk, .. } => {
             Line::read(command, disk, workspace).rules_to_allow(policy)
         }
         Subject::Edits(paths) => path_rules("Edit", paths, workspace),
@@ -44,6 +44,34 @@ pub(super) fn suggest(
     };
     let sets = sets.into_iter().filter(fits);
     sets.map(|rules| Suggestion { rules }).collect()
+}
+
+/// Returns the rules that let commands write to these directories.
+pub(super) fn suggest_edits(directories: &[PathBuf]) -> Option<Suggestion> {
+    let rules = directories
+        .iter()
+        .map(|directory| path_rule("Edit", directory, "/**"))
+        .collect::<Option<Vec<_>>>()?;
+    (!rules.is_empty() && rules.len() <= MOST_RULES).then_some(Suggestion { rules })
+}
+
+/// Returns the rules that let a command run outside the sandbox.
+pub(super) fn suggest_outside(
+    policy: &Policy,
+    workspace: &Workspace,
+    subject: &Subject,
+) -> Option<Suggestion> {
+    let line = Line::of(subject, workspace)?;
+    let rules = line.rules_to_allow(policy).into_iter().next()?;
+    let rules: Option<Vec<String>> = rules
+        .iter()
+        .map(|rule| Some(format!("Outside{}", rule.strip_prefix("Bash")?)))
+        .collect();
+    let suggestion = Suggestion { rules: rules? };
+    let wider = added(policy, workspace, &suggestion)?;
+    let fits = suggestion.rules.len() <= MOST_RULES
+        && suggestion.rules.iter().all(|rule| rule.len() <= LONGEST);
+    (fits && line.outside_allowed(&wider)).then_some(suggestion)
 }
 
 /// Returns the rules with those of a suggestion; `None` if these are not rules.

@@ -76,6 +76,14 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, R
                 false => Ok(About::Command(pattern)),
             }
         }
+        ("Outside", Some(_)) if !allows => Err(RuleProblem::OnlyAllows),
+        ("Outside", Some(command)) => {
+            let pattern = CommandPattern::new(command);
+            match command.starts_with('*') {
+                true => Err(RuleProblem::AnyProgram),
+                false => Ok(About::Outside(pattern)),
+            }
+        }
         ("Read", None) => Ok(About::Reading),
         ("Edit", None) => Ok(About::Editing),
         ("Read", Some(pattern)) => paths(pattern, source).map(About::Read),
