@@ -74,6 +74,7 @@ impl Rig {
                 reach: posse_tools::Reach::Public,
                 background: true,
                 guardian: None,
+                sandbox: None,
             }),
             policy: Arc::new(Policy::default()),
             workspace: Arc::new(workspace),

@@ -117,6 +117,7 @@ impl TestRuntime {
                 reach: Reach::Public,
                 background: true,
                 guardian: guardian()?,
+                sandbox: None,
             }),
             policy: Arc::new(policy),
             workspace: Arc::new(Workspace {

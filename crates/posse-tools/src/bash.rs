@@ -5,11 +5,17 @@ mod ending;
 mod foreground;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use posse_permission::only_reads;
 use posse_port::clock::SystemClock;
-use posse_port::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace};
+use posse_port::confinement::Where;
+use posse_port::tool::{
+    FollowUp, Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
+};
+use posse_protocol::ToolContent;
+use posse_sandbox::Launcher;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -18,8 +24,9 @@ use crate::capture::Capture;
 use crate::command_disk;
 use crate::live_sink::LiveSink;
 use crate::processes::Family;
-use crate::shell::{Bounds, OF_A_REPOSITORY, RunningShell};
-use crate::shell_command::ShellCommand;
+use crate::sandbox::{AfterCommand, CommandRequest, ConfinedCommand, Sandbox};
+use crate::shell::{Bounds, How, OF_A_REPOSITORY, RunningShell, Starter};
+use crate::shell_command::{ShellCommand, ShellStart};
 use crate::watchdog::Watchdog;
 pub use foreground::{ForegroundBash, ForegroundBashInput};
 
@@ -36,7 +43,8 @@ const ABOUT: &str = "Runs a command with bash in the working directory and retur
                      shell: directory and variables do not carry over. There is no input and no \
                      terminal. When the command ends, processes it left running are ended. Long \
                      output is cut in the middle; the answer then names a file with all of it. To \
-                     read, find, search and edit files, use the tools made for that.";
+                     read, find, search and edit files, use the tools made for that. In a sandbox \
+                     some files are read-only or hidden, and /tmp is for commands only.";
 /// What it is told about commands in the background.
 const ABOUT_BACKGROUND: &str = " With run_in_background the answer comes at once: read the file it \
                                 names while the command runs; you are notified when it ends.";
@@ -44,6 +52,7 @@ const ABOUT_BACKGROUND: &str = " With run_in_background the answer comes at once
 /// Runs commands.
 pub struct Bash {
     guardian: Option<Watchdog>,
+    sandbox: Option<Sandbox>,
 }
 
 /// Input of Bash.
@@ -59,18 +68,25 @@ pub struct BashInput {
     pub description: Option<String>,
     /// Whether to continue without waiting for it to end.
     pub run_in_background: Option<bool>,
+    /// Whether to run it outside the sandbox. A person is asked: only for what cannot work inside.
+    pub outside: Option<bool>,
 }
 
 impl Bash {
-    /// Returns the tool. The watchdog ends what it has started if this process is killed.
-    pub fn new(guardian: Option<Watchdog>) -> Self {
-        Self { guardian }
+    /// Returns the tool. The watchdog ends what it has started if this process is killed. Without a
+    /// sandbox, commands run outside.
+    pub fn new(guardian: Option<Watchdog>, sandbox: Option<Sandbox>) -> Self {
+        Self { guardian, sandbox }
     }
 
     /// Starts a shell with a command.
-    async fn start(&self, command: &str, context: &ToolContext) -> Result<RunningShell, ToolError> {
+    async fn start(
+        &self,
+        command: &str,
+        context: &ToolContext,
+    ) -> Result<(RunningShell, AfterCommand), ToolError> {
         let workspace = &context.workspace;
-        let Subject::Runs { disk, .. } = &context.subject else {
+        let Subject::Runs { disk, is_held, .. } = &context.subject else {
             return Err(tell("the shell was permitted no command"));
         };
         if let Some(path) = command_disk::changed(disk, &command_disk::look(command, workspace)) {
@@ -79,21 +95,84 @@ impl Bash {
                 path.display()
             )));
         }
-        // In a worktree, git must find the worktree and not what the environment names.
-        let without = if workspace.mirror.is_some() {
-            OF_A_REPOSITORY
-        } else {
-            &[]
+        let prepared = self.prepare(command, *is_held, context).await?;
+        let (start, launcher, after) = match prepared {
+            Some(prepared) => (
+                ShellStart::Within(Box::new(prepared.job)),
+                Launcher::at(prepared.launcher),
+                prepared.after,
+            ),
+            // It was not asked about only because a sandbox would hold it.
+            None if *is_held && context.place != Where::Outside => {
+                return Err(tell("Not run: there is no sandbox that could hold it"));
+            }
+            None => (
+                outside(command, context),
+                Launcher::this_program(),
+                AfterCommand::default(),
+            ),
         };
-        let command = ShellCommand {
-            command: command.into(),
-            cwd: workspace.cwd.clone(),
-            marker: (&context.marker).into(),
-            without: without.iter().map(Into::into).collect(),
+        let starter = match &self.guardian {
+            Some(watchdog) => Starter::Watchdog(watchdog),
+            None => Starter::This(&launcher),
         };
-        let started = RunningShell::start(&command, self.guardian.as_ref()).await;
-        started.map_err(|error| tell(format!("the shell did not start: {error}")))
+        let started = RunningShell::start(&start, &context.marker, starter).await;
+        let shell = started.map_err(|error| tell(format!("the shell did not start: {error}")))?;
+        Ok((shell, after))
     }
+
+    /// Prepares a command for the sandbox. Returns none if it is to run outside.
+    async fn prepare(
+        &self,
+        command: &str,
+        is_held: bool,
+        context: &ToolContext,
+    ) -> Result<Option<ConfinedCommand>, ToolError> {
+        let Where::Within {
+            bounds,
+            unasked,
+            opened,
+        } = &context.place
+        else {
+            return Ok(None);
+        };
+        let Some(sandbox) = self.sandbox.clone() else {
+            return Ok(None);
+        };
+        let (bounds, unasked, opened) = (Arc::clone(bounds), *unasked, opened.clone());
+        let (workspace, files) = (Arc::clone(&context.workspace), Arc::clone(&context.files));
+        let (command, marker) = (command.to_owned(), context.marker.clone());
+        // It looks at files.
+        let prepared = tokio::task::spawn_blocking(move || {
+            sandbox.prepare(&CommandRequest {
+                command: &command,
+                marker: &marker,
+                workspace: &workspace,
+                files: &*files,
+                bounds: &bounds,
+                unasked,
+                opened: &opened,
+                is_held,
+            })
+        });
+        let prepared = prepared.await.map_err(|error| tell(error.to_string()))?;
+        prepared.map_err(|error| tell(format!("Not run: {error}")))
+    }
+}
+
+/// Returns a command that runs outside the sandbox.
+fn outside(command: &str, context: &ToolContext) -> ShellStart {
+    // In a worktree, git must find the worktree and not what the environment names.
+    let without = match context.workspace.mirror {
+        Some(_) => OF_A_REPOSITORY,
+        None => &[],
+    };
+    ShellStart::Outside(ShellCommand {
+        command: command.into(),
+        cwd: context.workspace.cwd.clone(),
+        marker: (&context.marker).into(),
+        without: without.iter().map(Into::into).collect(),
+    })
 }
 
 impl TypedTool for Bash {
@@ -107,6 +186,13 @@ impl TypedTool for Bash {
 
     fn intent(&self, input: &BashInput, workspace: &Workspace) -> Result<Intent, ToolError> {
         limit(input)?;
+        let sandbox = self.sandbox.as_ref();
+        let outside = sandbox.is_some() && input.outside == Some(true);
+        if outside && sandbox.is_some_and(Sandbox::is_never_left) {
+            return Err(tell(
+                "settings say that no command runs outside the sandbox",
+            ));
+        }
         let is_background = input.run_in_background == Some(true);
         let only_reads = !is_background && only_reads(&input.command, workspace);
         Ok(Intent {
@@ -115,6 +201,8 @@ impl TypedTool for Bash {
             subject: Subject::Runs {
                 command: input.command.clone(),
                 disk: command_disk::look(&input.command, workspace),
+                is_held: !outside && sandbox.is_some_and(Sandbox::holds),
+                outside,
             },
             waits: false,
             title: format!("$ {}", headline(&input.command, TITLE)),
@@ -128,7 +216,7 @@ impl TypedTool for Bash {
         }
         let capture = Capture::new(&context.workspace.spill, &context.marker);
         let mut sink = LiveSink::new(capture, &context);
-        let shell = self.start(&input.command, &context).await?;
+        let (shell, after) = self.start(&input.command, &context).await?;
         let bounds = Bounds {
             limit,
             cancel: &context.cancel,
@@ -142,14 +230,25 @@ impl TypedTool for Bash {
             // So that silence is not taken for output that was left out.
             told.push_str("(no output)");
         }
-        if let Some(left) = ending::left(&ending) {
-            note(&mut told, &left);
+        let left = ending::left(&ending).into_iter();
+        for line in left.chain(after.check()) {
+            note(&mut told, &line);
         }
         match ending::fault(&ending, limit) {
             None => Ok(ToolOutput::text(told)),
             Some(fault) => {
+                let refused = match ending.how {
+                    How::Exited(_) => after.refused(&told, &context.workspace),
+                    How::TimedOut | How::Interrupted => None,
+                };
                 note(&mut told, &fault);
-                Err(tell(told))
+                match refused {
+                    Some(refusal) => Ok(ToolOutput {
+                        content: vec![ToolContent::text(told)],
+                        then: FollowUp::Refused(refusal),
+                    }),
+                    None => Err(tell(told)),
+                }
             }
         }
     }

@@ -85,6 +85,31 @@ fn place(mounts: &str, own: &str) -> Option<PathBuf> {
     Some(Path::new(mounted_on).join(beneath))
 }
 
+/// Where cgroups of the first version count processes.
+const COUNTED: &str = "/sys/fs/cgroup/pids";
+/// The file that says how many processes there may be inside.
+const MOST: &str = "pids.max";
+
+/// Limits how many processes the commands of one posse process have at once, and returns the file
+/// through which a process enters, if that is another than that of `directory`, their cgroup. Does
+/// nothing if the machine does not let it.
+pub(crate) fn limit(directory: Option<&Path>, name: &str, processes: u64) -> Option<PathBuf> {
+    let most = processes.to_string();
+    if directory.is_some_and(|directory| fs::write(directory.join(MOST), &most).is_ok()) {
+        return None;
+    }
+    let counted = Path::new(COUNTED).join(name);
+    // It is there already for a later command.
+    let _ = fs::create_dir(&counted);
+    fs::write(counted.join(MOST), &most).ok()?;
+    Some(counted.join(DOOR))
+}
+
+/// Removes what [`limit`] has made.
+pub(crate) fn remove_limit(name: &str) -> bool {
+    remove(&Path::new(COUNTED).join(name))
+}
+
 /// Kills all processes inside and below, including those that are being forked.
 pub(crate) fn kill(directory: &Path) -> io::Result<()> {
     fs::write(directory.join(KILL), "1")

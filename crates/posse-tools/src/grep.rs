@@ -125,7 +125,7 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
         }
         FileType::RegularFile
             if context
-                .reads
+                .files
                 .denies_reading(&place.resolved, &context.workspace) =>
         {
             return Err(cannot("search", &place.named, "a rule denies it"));

@@ -29,6 +29,7 @@ mod processes;
 mod read;
 mod replace;
 mod rooted_fs;
+mod sandbox;
 mod shell;
 mod shell_command;
 mod spawner;
@@ -52,6 +53,7 @@ pub use panes::{
 };
 pub use process_table::CALL_MARK;
 pub use read::{Read, ReadInput};
+pub use sandbox::{Sandbox, SandboxConfig};
 pub use watchdog::{GUARD, Watchdog, run_watchdog};
 pub use web_fetch::{WebFetch, WebFetchInput};
 pub use worktree::{
@@ -69,12 +71,14 @@ pub struct ToolsConfig {
     pub background: bool,
     /// Ends what was started if this process is killed.
     pub guardian: Option<Watchdog>,
+    /// Where commands run; outside if there is none.
+    pub sandbox: Option<Sandbox>,
 }
 
 /// Returns all tools, by name. Nothing that costs time happens here: the HTTP client is built
 /// with the first fetch, the watchdog started with the first command.
 pub fn all(means: ToolsConfig) -> Toolbox {
-    let bash = Bash::new(means.guardian);
+    let bash = Bash::new(means.guardian, means.sandbox);
     Toolbox::from_iter([
         if means.background {
             typed(bash)

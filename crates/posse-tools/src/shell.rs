@@ -7,6 +7,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use posse_port::clock::Clock;
+use posse_sandbox::Launcher;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
@@ -16,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::capture::Sink;
 use crate::detached::spawn_detached;
 use crate::processes::{Family, WatchedProcess, gone, within};
-use crate::shell_command::ShellCommand;
+use crate::shell_command::ShellStart;
 use crate::spawner::SpawnedShell;
 use crate::watchdog::Watchdog;
 
@@ -45,6 +46,14 @@ pub(crate) struct RunningShell {
     guard: KillGuard,
     process: ShellProcess,
     output: pipe::Receiver,
+}
+
+/// Who starts shells.
+pub(crate) enum Starter<'a> {
+    /// The watchdog.
+    Watchdog(&'a Watchdog),
+    /// This process; commands in a sandbox by this launcher.
+    This(&'a Launcher),
 }
 
 /// The process of a shell. Dropping it kills the shell and gives its number away.
@@ -101,29 +110,29 @@ pub(crate) enum How {
 }
 
 impl RunningShell {
-    /// Starts a command: below the watchdog, if there is one.
+    /// Starts a command: below the watchdog, if there is one. `marker` is what its processes are
+    /// found by.
     pub(crate) async fn start(
-        command: &ShellCommand,
-        guardian: Option<&Watchdog>,
+        start: &ShellStart,
+        marker: &str,
+        starter: Starter<'_>,
     ) -> io::Result<Self> {
-        if !command.cwd.is_dir() {
-            return Err(io::Error::other(format!(
-                "{} is not a directory",
-                command.cwd.display()
-            )));
+        let cwd = start.cwd();
+        if !cwd.is_dir() {
+            let what = format!("{} is not a directory", cwd.display());
+            return Err(io::Error::other(what));
         }
         let (output, printed) = io::pipe()?;
         let output = pipe::Receiver::from_owned_fd(output.into())?;
-        let (pid, process) = match guardian {
-            Some(guardian) => {
-                let shell = guardian.start_shell(command, printed).await?;
+        let (pid, process) = match starter {
+            Starter::Watchdog(watchdog) => {
+                let shell = watchdog.start_shell(start, printed).await?;
                 (shell.pid, ShellProcess::Spawned(shell))
             }
-            None => start_own(command, &printed)?,
+            Starter::This(launcher) => start_own(start, launcher, &printed)?,
         };
-        let marker = command.marker.to_string_lossy();
         let guard = KillGuard {
-            family: Family::marked(&marker).with_group(pid),
+            family: Family::marked(marker).with_group(pid),
             on: true,
         };
         Ok(Self {
@@ -182,15 +191,29 @@ impl RunningShell {
 }
 
 /// Starts a shell as a child of this process.
-fn start_own(command: &ShellCommand, printed: &PipeWriter) -> io::Result<(Pid, ShellProcess)> {
-    let child = spawn_detached(
-        |sh| {
-            command.prepare(sh, None);
-            sh.stdout(printed.try_clone()?).stderr(printed.try_clone()?);
-            Ok(())
-        },
-        |sh| Command::from(sh).kill_on_drop(true).spawn(),
-    )?;
+fn start_own(
+    start: &ShellStart,
+    launcher: &Launcher,
+    printed: &PipeWriter,
+) -> io::Result<(Pid, ShellProcess)> {
+    let spawn = |command| Command::from(command).kill_on_drop(true).spawn();
+    let child = match start {
+        ShellStart::Outside(command) => spawn_detached(
+            |sh| {
+                command.prepare(sh, None);
+                sh.stdout(printed.try_clone()?).stderr(printed.try_clone()?);
+                Ok(())
+            },
+            spawn,
+        )?,
+        ShellStart::Within(confined) => {
+            let mut command = launcher.command(&confined.plan, confined.job.clone())?;
+            command
+                .stdout(printed.try_clone()?)
+                .stderr(printed.try_clone()?);
+            spawn(command)?
+        }
+    };
     let pid = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
     let pid = pid.ok_or_else(|| io::Error::other("the shell has no process id"))?;
     let exited = WatchedProcess::watch(pidfd_open(pid, PidfdFlags::empty())?);

@@ -6,6 +6,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use posse_sandbox::ConfinedJob;
+
 use crate::detached::SECRETS;
 use crate::process_table::CALL_MARK;
 
@@ -19,7 +21,52 @@ export GIT_CONFIG_COUNT=$((GIT_CONFIG_COUNT + 1))
 [ -z "$2" ] || { echo 0 >"$2"; } 2>/dev/null
 command -v bash >/dev/null 2>&1 && exec bash -c "$1"; exec sh -c "$1""#;
 
-/// What a shell is to run, and how.
+/// What a shell is to run, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ShellStart {
+    /// Outside, like a command of the person's own.
+    Outside(ShellCommand),
+    /// In a sandbox.
+    Within(Box<ConfinedJob>),
+}
+
+/// What a message begins with.
+const OUTSIDE: u8 = 0;
+const WITHIN: u8 = 1;
+
+impl ShellStart {
+    /// Returns the directory that it starts in.
+    pub(crate) fn cwd(&self) -> &Path {
+        match self {
+            Self::Outside(command) => &command.cwd,
+            Self::Within(confined) => &confined.job.directory,
+        }
+    }
+
+    /// Returns it as a message.
+    pub(crate) fn to_message(&self) -> io::Result<Vec<u8>> {
+        let (kind, message) = match self {
+            Self::Outside(command) => (OUTSIDE, command.to_message()?),
+            Self::Within(confined) => (WITHIN, confined.to_bytes()),
+        };
+        Ok([vec![kind], message].concat())
+    }
+
+    /// Returns what a message says.
+    pub(crate) fn from_message(message: &[u8]) -> Option<Self> {
+        let (kind, message) = message.split_first()?;
+        match *kind {
+            OUTSIDE => ShellCommand::from_message(message).map(Self::Outside),
+            WITHIN => {
+                let confined = ConfinedJob::from_bytes(message).ok()?;
+                Some(Self::Within(Box::new(confined)))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a shell outside is to run, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ShellCommand {
     pub(crate) command: OsString,
@@ -51,7 +98,7 @@ impl ShellCommand {
     }
 
     /// Returns it as a message.
-    pub(crate) fn to_message(&self) -> io::Result<Vec<u8>> {
+    fn to_message(&self) -> io::Result<Vec<u8>> {
         let fixed = [&self.marker, self.cwd.as_os_str(), &self.command];
         let without = self.without.iter().map(OsString::as_os_str);
         let fields: Vec<&[u8]> = fixed
@@ -68,7 +115,7 @@ impl ShellCommand {
     }
 
     /// Returns the command in a message.
-    pub(crate) fn from_message(message: &[u8]) -> Option<Self> {
+    fn from_message(message: &[u8]) -> Option<Self> {
         let mut fields = message
             .split(|byte| *byte == 0)
             .map(|field| OsString::from_vec(field.to_vec()));

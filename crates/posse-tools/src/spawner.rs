@@ -4,12 +4,14 @@
 
 pub(crate) mod serve;
 
-use std::io::{self, IoSlice, PipeWriter};
+use std::fs::File;
+use std::io::{self, IoSlice, PipeWriter, Seek as _, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
@@ -19,7 +21,7 @@ use rustix::process::Pid;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::UnixStream;
 
-use crate::shell_command::ShellCommand;
+use crate::shell_command::ShellStart;
 
 /// The connection to a watchdog that starts commands.
 #[derive(Debug)]
@@ -43,13 +45,13 @@ impl Spawner {
     /// this is dropped before it is done, the shell is killed.
     pub(crate) async fn start(
         &self,
-        command: &ShellCommand,
+        start: &ShellStart,
         output: PipeWriter,
     ) -> io::Result<SpawnedShell> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let mut reports = BufReader::new(UnixStream::from_std(ours)?);
-        self.send(&command.to_message()?, theirs.into(), output.into())?;
+        self.send(&start.to_message()?, theirs.into(), output.into())?;
         let mut line = String::new();
         reports.read_line(&mut line).await?;
         match line.trim_end().split_once(' ') {
@@ -68,11 +70,15 @@ impl Spawner {
 
     /// Sends a request. It waits only if the watchdog has many to handle, each for a millisecond.
     fn send(&self, message: &[u8], reports: OwnedFd, output: OwnedFd) -> io::Result<()> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        // A file, since a packet can be too small for an environment and a plan.
+        let mut file = File::from(memfd_create("posse-command", MemfdFlags::CLOEXEC)?);
+        file.write_all(message)?;
+        file.rewind()?;
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut control = SendAncillaryBuffer::new(&mut space);
-        let descriptors = [reports.as_fd(), output.as_fd()];
+        let descriptors = [reports.as_fd(), output.as_fd(), file.as_fd()];
         control.push(SendAncillaryMessage::ScmRights(&descriptors));
-        let message = [IoSlice::new(message)];
+        let message = [IoSlice::new(&[0])];
         match sendmsg(&self.0, &message, &mut control, SendFlags::NOSIGNAL) {
             Ok(_) => Ok(()),
             Err(Errno::PIPE | Errno::CONNRESET) => Err(gone()),
@@ -110,6 +116,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::shell_command::ShellCommand;
 
     /// A connection to a thread that does the watchdog's work.
     fn spawner() -> Spawner {
@@ -122,7 +129,11 @@ mod tests {
         spawner
     }
 
-    fn command(text: &str) -> ShellCommand {
+    fn command(text: &str) -> ShellStart {
+        ShellStart::Outside(shell_command(text))
+    }
+
+    fn shell_command(text: &str) -> ShellCommand {
         ShellCommand {
             command: text.into(),
             cwd: "/".into(),
@@ -153,10 +164,10 @@ mod tests {
             output.read_to_string(&mut text).unwrap();
             assert_eq!(text, printed);
         }
-        let nowhere = ShellCommand {
+        let nowhere = ShellStart::Outside(ShellCommand {
             cwd: "/nowhere".into(),
-            ..command("true")
-        };
+            ..shell_command("true")
+        });
         let failed = spawner.start(&nowhere, io::pipe().unwrap().1).await;
         assert!(failed.err().unwrap().to_string().contains("No such file"));
     }

@@ -54,7 +54,7 @@ pub(crate) fn walk(
     context: &ToolContext,
     mut each: impl FnMut(PathBuf) -> Enough,
 ) -> Result<LeftOut, ToolError> {
-    if context.reads.denies_reading(directory, &context.workspace) {
+    if context.files.denies_reading(directory, &context.workspace) {
         return Err(cannot("search", directory, "a rule denies it"));
     }
     let mut builder = WalkBuilder::new(directory);
@@ -71,13 +71,13 @@ pub(crate) fn walk(
     if let Some(types) = filter.types {
         builder.types(types);
     }
-    let (reads, workspace) = (Arc::clone(&context.reads), Arc::clone(&context.workspace));
+    let (files, workspace) = (Arc::clone(&context.files), Arc::clone(&context.workspace));
     let left_out = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&left_out);
     builder.filter_entry(move |entry| {
-        let asks = reads.asks_reading(entry.path(), &workspace);
+        let asks = files.asks_reading(entry.path(), &workspace);
         count.fetch_add(usize::from(asks), Ordering::Relaxed);
-        entry.file_name() != ".git" && !asks && !reads.denies_reading(entry.path(), &workspace)
+        entry.file_name() != ".git" && !asks && !files.denies_reading(entry.path(), &workspace)
     });
     for entry in builder.build() {
         go_on(&context.cancel)?;

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::cgroup::{self, DOOR};
 use crate::detached::{SECRETS, spawn_detached};
 use crate::process_table::{self, CALL_MARK, HOST_MARK, ProcessTable, ScanRequest};
-use crate::shell_command::ShellCommand;
+use crate::shell_command::ShellStart;
 use crate::spawner::serve::{self, ShellTerms};
 use crate::spawner::{SpawnedShell, Spawner};
 
@@ -36,6 +36,11 @@ const UNHEARD: [SignalKind; 4] = [
 ];
 /// How long the watchdog waits for killed processes before it looks again.
 const KILL_WAIT: Duration = Duration::from_millis(100);
+/// How long it waits before it removes a cgroup again.
+const REMOVE_WAIT: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 10_000_000,
+};
 /// How often it looks at most, so that a process that cannot be killed does not keep it forever.
 const ROUNDS: usize = 18;
 /// How many looks in a row must find nothing. A process that is just executing another program
@@ -71,15 +76,15 @@ impl Watchdog {
     /// Has a shell started that prints to `output`.
     pub(crate) async fn start_shell(
         &self,
-        command: &ShellCommand,
+        start: &ShellStart,
         output: PipeWriter,
     ) -> io::Result<SpawnedShell> {
         let spawner = self.running()?;
-        match spawner.start(command, output.try_clone()?).await {
+        match spawner.start(start, output.try_clone()?).await {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 // It was killed.
                 self.forget(&spawner);
-                self.running()?.start(command, output).await
+                self.running()?.start(start, output).await
             }
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {
                 // It may have started the command, which must not run twice.
@@ -207,6 +212,14 @@ pub fn run_watchdog(arguments: &[OsString], posse: impl AsFd) -> Option<()> {
             let _ = pidfd_send_signal(handle, Signal::KILL);
         }
         wait(&left);
+    }
+    let counted = cgroup::name(&terms.host);
+    for _ in 0..ROUNDS {
+        if cgroup::remove_limit(&counted) {
+            break;
+        }
+        // A process that has just ended may stay in it for a moment.
+        let _ = poll(&mut [], Some(&REMOVE_WAIT));
     }
     if let Some(cgroup) = cgroup {
         for _ in 0..ROUNDS {

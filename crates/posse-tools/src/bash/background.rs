@@ -14,6 +14,7 @@ use crate::answer::{cannot, headline};
 use crate::capture::Log;
 use crate::live_sink::LiveSink;
 use crate::output_file::OutputFile;
+use crate::sandbox::AfterCommand;
 use crate::shell::{Bounds, How, RunningShell};
 
 impl Bash {
@@ -30,7 +31,7 @@ impl Bash {
         let file = OutputFile::create(&output)
             .await
             .map_err(|error| cannot("make", &output, error))?;
-        let shell = self.start(&input.command, &context).await?;
+        let (shell, after) = self.start(&input.command, &context).await?;
         let told = format!(
             "It runs in the background; its id is {id}. Its output goes to {} while it runs. You \
              are notified when it ends.",
@@ -45,7 +46,9 @@ impl Bash {
                 TITLE,
             ),
             output,
-            work: Box::new(move |cancel| Box::pin(follow(shell, sink, limit, clock, cancel))),
+            work: Box::new(move |cancel| {
+                Box::pin(follow(shell, after, sink, limit, clock, cancel))
+            }),
         };
         Ok(ToolOutput {
             content: vec![ToolContent::text(told)],
@@ -57,6 +60,7 @@ impl Bash {
 /// Waits until the command has ended and none of its processes is left.
 async fn follow(
     shell: RunningShell,
+    after: AfterCommand,
     mut sink: LiveSink<Log>,
     limit: Option<Duration>,
     clock: Arc<dyn Clock>,
@@ -87,9 +91,9 @@ async fn follow(
         (_, None) => RunStatus::Completed,
     };
     let mut summary = fault.unwrap_or_else(|| "exit code 0".into());
-    if let Some(left) = ending::left(&ending) {
+    for line in ending::left(&ending).into_iter().chain(after.check()) {
         summary.push(' ');
-        summary.push_str(&left);
+        summary.push_str(&line);
     }
     RunReport {
         status,

@@ -21,6 +21,8 @@ pub struct ForegroundBashInput {
     pub timeout: Option<u64>,
     /// What it does, in five to ten words, for people who watch.
     pub description: Option<String>,
+    /// Whether to run it outside the sandbox. A person is asked: only for what cannot work inside.
+    pub outside: Option<bool>,
 }
 
 impl From<ForegroundBashInput> for BashInput {
@@ -29,12 +31,14 @@ impl From<ForegroundBashInput> for BashInput {
             command,
             timeout,
             description,
+            outside,
         } = input;
         Self {
             command,
             timeout,
             description,
             run_in_background: None,
+            outside,
         }
     }
 }

@@ -1,26 +1,29 @@
 //! The watchdog's side: it starts shells and tells how they end, until posse is gone.
 
-use std::fs;
-use std::io::{self, IoSliceMut, Write as _};
+use std::fs::{self, File};
+use std::io::{self, IoSliceMut, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Child;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recv, recvmsg};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open,
-    waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, geteuid, kill_process, kill_process_group,
+    pidfd_open, waitid,
 };
 
+use crate::cgroup;
 use crate::detached::spawn_detached;
 use crate::process_table::HOST_MARK;
-use crate::shell_command::ShellCommand;
+use crate::shell_command::ShellStart;
+use posse_sandbox::{ConfinedJob, Launcher};
 
-/// Maximum length of a request. The kernel gives no program a longer argument.
-const LONGEST: usize = 256 << 10;
+/// Maximum length of a request. The kernel gives no program more arguments and variables.
+const LONGEST: u64 = 8 << 20;
 
 /// What all shells of one posse process have in common.
 pub(crate) struct ShellTerms {
@@ -32,7 +35,7 @@ pub(crate) struct ShellTerms {
 
 /// A request to start a shell.
 struct Request {
-    command: ShellCommand,
+    start: ShellStart,
     /// Where its start and its end are told.
     reports: UnixStream,
     output: OwnedFd,
@@ -51,7 +54,6 @@ struct Shell {
 /// Starts what `posse` asks for. Returns when it has closed its end.
 pub(crate) fn serve(posse: BorrowedFd<'_>, terms: &ShellTerms) {
     let mut shells: Vec<Shell> = Vec::new();
-    let mut buffer = vec![0; LONGEST];
     while let Some(asked) = wait(posse, &shells) {
         for shell in &mut shells {
             shell.settle();
@@ -59,7 +61,7 @@ pub(crate) fn serve(posse: BorrowedFd<'_>, terms: &ShellTerms) {
         shells.retain(|shell| !shell.ended || shell.reports.is_some());
         reap_adopted(&shells);
         if asked {
-            match receive(posse, &mut buffer) {
+            match receive(posse) {
                 Ok(Some(request)) => shells.extend(start(request, terms)),
                 // Not a request; whoever waits for its answer is told by the closed connection.
                 Ok(None) => {}
@@ -135,12 +137,12 @@ fn is_closed(connection: &UnixStream) -> bool {
 }
 
 /// Receives a request; none if it is not one. Fails if posse is gone.
-fn receive(posse: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<Request>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+fn receive(posse: BorrowedFd<'_>) -> io::Result<Option<Request>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(
         posse,
-        &mut [IoSliceMut::new(buffer)],
+        &mut [IoSliceMut::new(&mut [0])],
         &mut control,
         RecvFlags::CMSG_CLOEXEC,
     )?;
@@ -151,36 +153,38 @@ fn receive(posse: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Option<Reques
         RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect::<Vec<_>>(),
         _ => Vec::new(),
     });
-    let (Some(reports), Some(output)) = (descriptors.next(), descriptors.next()) else {
+    let [Some(reports), Some(output), Some(message)] = [(); 3].map(|()| descriptors.next()) else {
         return Ok(None);
     };
-    let command = buffer.get(..received.bytes);
-    Ok(command
-        .and_then(ShellCommand::from_message)
-        .map(|command| Request {
-            command,
-            reports: reports.into(),
-            output,
-        }))
+    let mut text = Vec::new();
+    File::from(message).take(LONGEST).read_to_end(&mut text)?;
+    Ok(ShellStart::from_message(&text).map(|start| Request {
+        start,
+        reports: reports.into(),
+        output,
+    }))
 }
 
 /// Starts a shell and tells that it has started, or why not.
 fn start(request: Request, terms: &ShellTerms) -> Option<Shell> {
     let Request {
-        command,
+        start,
         mut reports,
         output,
     } = request;
-    let started = spawn_detached(
-        |sh| {
-            command.prepare(sh, terms.door.as_deref());
-            sh.env(HOST_MARK, &terms.host)
-                .stdout(output.try_clone()?)
-                .stderr(output.try_clone()?);
-            Ok(())
-        },
-        |mut sh| sh.spawn(),
-    );
+    let started = match start {
+        ShellStart::Within(confined) => start_within(*confined, output, terms),
+        ShellStart::Outside(command) => spawn_detached(
+            |sh| {
+                command.prepare(sh, terms.door.as_deref());
+                sh.env(HOST_MARK, &terms.host)
+                    .stdout(output.try_clone()?)
+                    .stderr(output.try_clone()?);
+                Ok(())
+            },
+            |mut sh| sh.spawn(),
+        ),
+    };
     let shell = started.and_then(|child| {
         let pid = Pid::from_raw(child.id().cast_signed());
         let pid = pid.ok_or(io::ErrorKind::InvalidData)?;
@@ -201,6 +205,28 @@ fn start(request: Request, terms: &ShellTerms) -> Option<Shell> {
             None
         }
     }
+}
+
+/// Starts a shell in a sandbox. The launcher is this program.
+fn start_within(confined: ConfinedJob, output: OwnedFd, terms: &ShellTerms) -> io::Result<Child> {
+    let ConfinedJob { mut plan, mut job } = confined;
+    // Without it, what it would hold is found by its mark and by descent.
+    let door = terms.door.as_deref().filter(|door| door.exists());
+    // The kernel counts the processes of other users by itself.
+    let limit = plan.processes().filter(|_| geteuid().is_root());
+    let counted = limit.and_then(|limit| {
+        let directory = door.and_then(Path::parent);
+        cgroup::limit(directory, &cgroup::name(&terms.host), limit)
+    });
+    counted.into_iter().for_each(|door| plan.enter(door));
+    door.map(Path::to_owned)
+        .into_iter()
+        .for_each(|door| plan.enter(door));
+    job.environment
+        .push((HOST_MARK.into(), terms.host.as_str().into()));
+    let mut launcher = Launcher::this_program().command(&plan, job)?;
+    launcher.stdout(output.try_clone()?).stderr(output);
+    launcher.spawn()
 }
 
 /// Reaps adopted processes that have ended.

@@ -276,6 +276,7 @@ fn where_nothing_may_go_on_the_model_does_not_hear_of_it() {
             reach: Reach::Public,
             background,
             guardian: None,
+            sandbox: None,
         };
         Arc::clone(posse_tools::all(means).get("Bash").unwrap())
     };

@@ -456,6 +456,7 @@ fn inputs_are_closed_and_descriptions_short() {
         reach: Reach::Public,
         background: true,
         guardian: None,
+        sandbox: None,
     });
     assert_eq!(
         tools.names(),

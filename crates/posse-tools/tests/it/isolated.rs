@@ -216,7 +216,7 @@ async fn rules_about_the_checkout_hold_while_a_search_runs() {
         ..RuleList::default()
     };
     policy.add(&source, &rules).unwrap();
-    world.context.reads = Arc::new(policy);
+    world.context.files = Arc::new(policy);
     for (name, input) in [
         ("Grep", json!({"pattern": "needle"})),
         ("Glob", json!({"pattern": "*.txt"})),

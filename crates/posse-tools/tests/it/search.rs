@@ -181,7 +181,7 @@ async fn what_rules_deny_is_neither_searched_nor_named() {
             },
         )
         .unwrap();
-    world.context.reads = Arc::new(policy);
+    world.context.files = Arc::new(policy);
     let seen = ["a.txt", "sub/secrets/d.txt"];
     for pattern in ["**/*", "*", "secrets/**", "**/{b,c}.txt", "*.txt", ".env"] {
         let told = world.ok("Glob", json!({"pattern": pattern})).await;
@@ -260,7 +260,7 @@ async fn what_rules_ask_about_is_left_out_and_that_is_said() {
             },
         )
         .unwrap();
-    world.context.reads = Arc::new(policy);
+    world.context.files = Arc::new(policy);
     let left_out = "\n(1 skipped: a rule requires approval before reading; use Read)";
     assert_eq!(
         world.ok("Grep", json!({"pattern": "needle"})).await,

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use posse_permission::Policy;
 use posse_port::BoxFuture;
 use posse_port::clock::{Clock, SystemClock};
+use posse_port::confinement::Where;
 use posse_port::store::CallKey;
 use posse_port::tool::{
     Intent, KnownFiles, LiveOutput, Tool, ToolContext, ToolError, ToolOutput, Workspace,
@@ -66,7 +67,8 @@ impl World {
             subject: posse_port::tool::Subject::Nothing,
             workspace: Arc::new(workspace),
             seen: KnownFiles::default(),
-            reads: Arc::new(Policy::default()),
+            files: Arc::new(Policy::default()),
+            place: Where::Outside,
             clock: Arc::new(SystemClock::default()),
             first: None,
             output: LiveOutput::default(),
@@ -138,6 +140,7 @@ pub(crate) fn tool(name: &str, reach: Reach) -> Arc<dyn Tool> {
         reach,
         background: true,
         guardian: None,
+        sandbox: None,
     };
     Arc::clone(posse_tools::all(means).get(name).unwrap())
 }

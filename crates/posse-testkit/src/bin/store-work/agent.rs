@@ -84,6 +84,7 @@ fn setup(directory: &Path) -> Setup {
             reach: posse_tools::Reach::Public,
             background: true,
             guardian: None,
+            sandbox: None,
         }),
         policy: Arc::new(Policy::default()),
         workspace: Arc::new(workspace),

@@ -1,0 +1,328 @@
+//! The sandbox of this process's commands: from what an agent may do, what is on the disk and what
+//! the kernel gives to a job that a launcher confines.
+
+mod survey_cache;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use posse_port::confinement::{Confinement, FileAccess, Limits};
+use posse_port::tool::{FileGuard, Workspace};
+use posse_protocol::SandboxRefusal;
+use posse_sandbox::{
+    Backend as _, ConfinedJob, Finding, Job, Launcher, Linux, Plan, PlanError, Probe, Refusals,
+    Surroundings, Tier, Watch,
+};
+
+use crate::process_table::CALL_MARK;
+use crate::shell::OF_A_REPOSITORY;
+use survey_cache::SurveyCache;
+
+/// The directory in an agent's spill that is `/tmp` for its commands.
+const TEMPORARY: &str = "tmp";
+/// The directory in an agent's spill for what must not stay where a command has made it.
+const QUARANTINE: &str = "quarantine";
+
+/// How the commands of a process are confined, beside what each agent may do.
+#[derive(Clone, Debug, Default)]
+pub struct SandboxConfig {
+    /// The program that becomes a launcher.
+    pub launcher: PathBuf,
+    /// The environment that commands are to have, before secrets are taken out.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Paths that no command can read.
+    pub hide: Vec<PathBuf>,
+    /// Paths that only commands can read which may write everywhere.
+    pub secrets: Vec<PathBuf>,
+    /// Further directories that commands may write to if they may write to the workspace.
+    pub write: Vec<PathBuf>,
+    /// What commands may use of the machine.
+    pub limits: Limits,
+    /// True if commands must not run without a sandbox of tier A.
+    pub required: bool,
+    /// True if commands are asked about as if there were no sandbox.
+    pub asks: bool,
+    /// True if no command may run outside.
+    pub never_outside: bool,
+}
+
+/// The sandbox. Clones share what was found out about the machine and the disk.
+#[derive(Clone, Debug)]
+pub struct Sandbox(Arc<SandboxState>);
+
+#[derive(Debug)]
+struct SandboxState {
+    config: SandboxConfig,
+    surveys: SurveyCache,
+    shell: OnceLock<&'static str>,
+}
+
+/// Why a command does not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SandboxError {
+    #[error(
+        "no command runs without a sandbox, since settings require one, and this machine has \
+         none of tier A: {0}"
+    )]
+    Required(String),
+    #[error("the sandbox cannot hold it: {0}")]
+    Plan(#[from] PlanError),
+    #[error("its temporary directory cannot be made: {0}")]
+    Temporary(io::Error),
+}
+
+/// A command that is to be confined.
+pub(crate) struct CommandRequest<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) marker: &'a str,
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) files: &'a dyn FileGuard,
+    pub(crate) bounds: &'a Confinement,
+    pub(crate) unasked: bool,
+    /// What a person has opened to it.
+    pub(crate) opened: &'a [PathBuf],
+    /// Whether it runs because the sandbox holds it.
+    pub(crate) is_held: bool,
+}
+
+impl CommandRequest<'_> {
+    /// Returns true if a person has opened this path, or something in it.
+    fn opens(&self, path: &Path) -> bool {
+        self.opened.iter().any(|opened| opened.starts_with(path))
+    }
+}
+
+/// A command that is ready to be started in a sandbox.
+pub(crate) struct ConfinedCommand {
+    pub(crate) job: ConfinedJob,
+    pub(crate) launcher: PathBuf,
+    pub(crate) after: AfterCommand,
+}
+
+/// What is looked at when a command has ended.
+#[derive(Debug, Default)]
+pub(crate) struct AfterCommand {
+    watch: Option<Watch>,
+    quarantine: PathBuf,
+    /// What it was confined by, and where it ran.
+    plan: Option<(Plan, PathBuf)>,
+}
+
+impl AfterCommand {
+    /// Returns what the sandbox has refused to a command that has failed, from what it printed.
+    pub(crate) fn refused(&self, printed: &str, workspace: &Workspace) -> Option<SandboxRefusal> {
+        let (plan, directory) = self.plan.as_ref()?;
+        let found = Refusals::in_output(printed, directory, plan);
+        let write: BTreeSet<PathBuf> = found
+            .write
+            .into_iter()
+            .filter_map(|path| to_be_opened(path, workspace))
+            .collect();
+        let refusal = SandboxRefusal {
+            write: write.into_iter().collect(),
+            read: found.read,
+            network: found.network,
+        };
+        (refusal != SandboxRefusal::default()).then_some(refusal)
+    }
+
+    /// Moves away what must not stay, and returns what the model is told about it.
+    pub(crate) fn check(&self) -> Vec<String> {
+        let Some(watch) = &self.watch else {
+            return Vec::new();
+        };
+        let findings = watch.after(&self.quarantine);
+        findings.iter().map(told).collect()
+    }
+}
+
+/// Returns what must be writable for a path to be written: itself, or the directory that it would
+/// be made in. None if that would open far more than was meant.
+fn to_be_opened(path: PathBuf, workspace: &Workspace) -> Option<PathBuf> {
+    if workspace.reach().any(|root| path.starts_with(root)) {
+        return Some(path);
+    }
+    let existing = path.ancestors().find(|path| path.exists())?;
+    let kept = workspace.reach().chain(workspace.home.as_deref());
+    let is_wide =
+        existing.parent().is_none() || kept.into_iter().any(|it| it.starts_with(existing));
+    (!is_wide).then(|| existing.to_owned())
+}
+
+fn told(finding: &Finding) -> String {
+    let path = finding.path.display();
+    let why = "other programs run what is in such a file";
+    match &finding.moved_to {
+        Some(moved) => format!(
+            "({path} was made by the command and moved to {}: {why}. Ask for it to be run outside \
+             the sandbox if it is needed.)",
+            moved.display()
+        ),
+        None => format!("({path} was made by the command and could not be moved away: {why})"),
+    }
+}
+
+impl Sandbox {
+    /// Returns the sandbox. What the machine gives is found out with the first command.
+    pub fn new(config: SandboxConfig) -> Self {
+        Self(Arc::new(SandboxState {
+            config,
+            surveys: SurveyCache::default(),
+            shell: OnceLock::new(),
+        }))
+    }
+
+    /// Returns what the machine gives. It is tried once in the life of a process.
+    pub fn probe(&self) -> &'static Probe {
+        static PROBE: OnceLock<Probe> = OnceLock::new();
+        let launcher = || Launcher::at(&self.0.config.launcher);
+        PROBE.get_or_init(|| Linux::new(launcher()).probe())
+    }
+
+    /// Returns true if commands need not be asked about, since it holds them.
+    pub(crate) fn holds(&self) -> bool {
+        !self.0.config.asks && self.probe().tier().has_mounts()
+    }
+
+    /// Returns true if no command may run outside.
+    pub(crate) fn is_never_left(&self) -> bool {
+        self.0.config.never_outside
+    }
+
+    /// Prepares a command. Returns none if it runs outside, since there is no sandbox here and
+    /// somebody has agreed to it.
+    pub(crate) fn prepare(
+        &self,
+        request: &CommandRequest<'_>,
+    ) -> Result<Option<ConfinedCommand>, SandboxError> {
+        let config = &self.0.config;
+        let probe = self.probe();
+        let tier = probe.tier();
+        if config.required && !tier.has_mounts() {
+            return Err(SandboxError::Required(probe.missing.join("; ")));
+        }
+        if tier == Tier::C && !request.is_held {
+            return Ok(None);
+        }
+        let spill = &request.workspace.spill;
+        let temporary = make_private(spill, TEMPORARY).map_err(SandboxError::Temporary)?;
+        let (bounds, nested) = self.bounds(request, tier);
+        let mut surroundings = Surroundings::look(&bounds, probe.support, &temporary, &nested);
+        for repository in &mut surroundings.repositories {
+            repository.keep.retain(|path| !request.opens(path));
+        }
+        let plan = Plan::new(&bounds, &surroundings)?;
+        let is_writing = !bounds.write.is_empty() && !bounds.write.contains(&"/".into());
+        let watch = is_writing.then(|| {
+            let roots = bounds.write.iter().filter(|it| !it.starts_with(spill));
+            let mut directories: Vec<PathBuf> = roots.cloned().collect();
+            directories.push(request.workspace.cwd.clone());
+            directories.sort();
+            directories.dedup();
+            Watch::before(&directories, &surroundings.repositories)
+        });
+        let after = AfterCommand {
+            watch,
+            quarantine: spill.join(QUARANTINE),
+            plan: Some((plan.clone(), request.workspace.cwd.clone())),
+        };
+        Ok(Some(ConfinedCommand {
+            job: ConfinedJob {
+                plan,
+                job: self.job(request),
+            },
+            launcher: config.launcher.clone(),
+            after,
+        }))
+    }
+
+    /// Returns what the command may touch, with what is on the disk, and the checkouts beneath.
+    fn bounds(&self, request: &CommandRequest<'_>, tier: Tier) -> (Confinement, Vec<PathBuf>) {
+        let config = &self.0.config;
+        let workspace = request.workspace;
+        let mut bounds = request.bounds.clone();
+        bounds.limits = bounds.limits.meet(&config.limits);
+        if !bounds.write.is_empty() {
+            bounds.write.extend(config.write.iter().cloned());
+        }
+        // An agent's notes may not be there yet.
+        bounds.write.retain(|root| root.exists());
+        bounds.write.sort();
+        bounds.write.dedup();
+        if !tier.has_mounts() {
+            // It can neither hide nor keep anything; somebody has agreed to that.
+            return (bounds, Vec::new());
+        }
+        let is_open = bounds.access(Path::new("/")) == FileAccess::Write;
+        let secrets = config.secrets.iter().filter(|_| !is_open);
+        bounds
+            .hide
+            .extend(config.hide.iter().chain(secrets).cloned());
+        for path in workspace.reach().chain([workspace.spill.as_path()]) {
+            match bounds.access(path) {
+                FileAccess::Write => {}
+                FileAccess::Hidden if is_open => bounds.write.push(path.to_owned()),
+                FileAccess::Hidden | FileAccess::Read => bounds.show.push(path.to_owned()),
+            }
+        }
+        let ruled = request.files.ruled_paths(workspace);
+        let access = |path: &Path| request.files.access(path, workspace, request.unasked);
+        let survey = self.0.surveys.of(&bounds, &ruled, request.unasked, access);
+        bounds.hide.retain(|path| !request.opens(path));
+        let named = ruled.named.iter().filter(|path| path.exists());
+        let guarded = named.chain(&survey.guarded);
+        for path in guarded.filter(|path| !request.opens(path)) {
+            match access(path) {
+                FileAccess::Hidden => bounds.hide.push(path.clone()),
+                FileAccess::Read => bounds.keep.push(path.clone()),
+                FileAccess::Write => {}
+            }
+        }
+        (bounds, survey.repositories)
+    }
+
+    fn job(&self, request: &CommandRequest<'_>) -> Job {
+        let workspace = request.workspace;
+        let environment = self.0.config.environment.iter();
+        // In a worktree, git must find the worktree and not what the environment names.
+        let is_elsewhere = |name: &OsString| {
+            workspace.mirror.is_some() && OF_A_REPOSITORY.iter().any(|known| name == known)
+        };
+        let mut environment: Vec<_> = environment
+            .filter(|(name, _)| !is_elsewhere(name))
+            .cloned()
+            .collect();
+        environment.push((CALL_MARK.into(), request.marker.into()));
+        environment.push(("GIT_TERMINAL_PROMPT".into(), "0".into()));
+        Job {
+            program: self.shell().into(),
+            arguments: vec!["-c".into(), request.command.into()],
+            directory: workspace.cwd.clone(),
+            environment,
+        }
+    }
+
+    /// Returns bash, or sh where there is no bash.
+    fn shell(&self) -> &'static str {
+        self.0.shell.get_or_init(|| {
+            let mut environment = self.0.config.environment.iter();
+            let path = environment.find(|(name, _)| name == "PATH");
+            let has_bash = path.is_some_and(|(_, path)| {
+                std::env::split_paths(path).any(|directory| directory.join("bash").is_file())
+            });
+            if has_bash { "bash" } else { "sh" }
+        })
+    }
+}
+
+/// Makes a directory in the spill that nobody else can read, and returns it without links.
+fn make_private(spill: &Path, name: &str) -> io::Result<PathBuf> {
+    let path = spill.join(name);
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(&path)?;
+    path.canonicalize()
+}
