@@ -13,6 +13,7 @@ mod place;
 pub(crate) mod plan;
 pub(crate) mod question;
 mod repeated;
+pub(crate) mod sandbox;
 pub(crate) mod side_query;
 pub mod skill;
 pub mod team;

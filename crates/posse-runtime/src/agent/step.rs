@@ -36,7 +36,7 @@ pub(crate) use crate::agent::step::decision::{
     Ended, Input, Resting, ToolRun,
 };
 use crate::agent::step::machine::Attention;
-pub(crate) use crate::agent::step::machine::{Authority, Life, Machine, suggestions};
+pub(crate) use crate::agent::step::machine::{Authority, Life, Machine, place, suggestions};
 pub(crate) use crate::agent::step::models::NewModel;
 pub(crate) use crate::agent::step::open_calls::{AskedCall, LeftCall, OpenCalls, failure};
 pub(crate) use crate::agent::step::queue::{PROMPTS, queued};

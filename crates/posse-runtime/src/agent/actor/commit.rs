@@ -21,7 +21,7 @@ use crate::agent::actor::{
     Actor, GRACE, Identity, LONG_GRACE, SubAgent, answered, call, fork, instructions, lead, marker,
     model, questions, report, shells, skills, sub_agent, tasks, teammate, wall_ms,
 };
-use crate::agent::step::{Commit, Decision, Draft, Effect, Input, OpenCalls, ToolRun};
+use crate::agent::step::{Commit, Decision, Draft, Effect, Input, OpenCalls, ToolRun, place};
 use crate::definition::agent_type::FORK;
 use crate::history::Part;
 
@@ -428,12 +428,14 @@ impl Actor {
             tool: name,
             input,
             subject,
+            consent,
             first,
         } = run;
         let act = self.session.message_row.act(&name);
         let tool = self.setup.tools.get(&name).cloned();
         let marker = marker(self.identity.agent, key);
         let (workspace, policy) = (Arc::clone(&self.setup.workspace), self.machine.policy());
+        let place = place(&self.machine, &subject, &consent);
         let (seen, clock) = (self.known_files.clone(), Arc::clone(&self.ports.clock));
         let files = self.session.setup.spawning.instructions.clone();
         let (touched, near) = (subject.clone(), Arc::clone(&workspace));
@@ -450,7 +452,8 @@ impl Actor {
                 subject,
                 workspace,
                 seen,
-                reads: policy,
+                files: policy,
+                place,
                 clock,
                 first,
                 output,

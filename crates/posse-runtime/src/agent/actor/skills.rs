@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use posse_port::confinement::Where;
 use posse_port::store::CallKey;
 use posse_port::tool::{LiveOutput, Subject, ToolContext, ToolError};
 use posse_protocol::{AgentId, ContentBlock, Fault, FaultClass, Outcome, RunStatus, ToolContent};
@@ -128,7 +129,8 @@ pub(super) fn without_call(actor: &Actor, cancel: CancellationToken) -> ToolCont
         subject: Subject::Nothing,
         workspace: Arc::clone(&actor.setup.workspace),
         seen: actor.known_files.clone(),
-        reads: actor.machine.policy(),
+        files: actor.machine.policy(),
+        place: Where::Outside,
         clock: Arc::clone(&actor.ports.clock),
         first: None,
         output: LiveOutput::default(),

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::agent::side_query::SideQueryError;
 use crate::supervise::Calls;
-use posse_permission::{Rights, Verdict};
+use posse_permission::{Consent, Rights, Verdict};
 use posse_port::clock::Clock;
 use posse_port::store::CallKey;
 use posse_port::tool::{
@@ -71,10 +71,11 @@ impl SideTools {
                         key: CallKey { seq: 0, ordinal: 0 },
                         call: id.clone(),
                         marker: format!("aside.{}", Uuid::now_v7()),
+                        place: rights.place(&intent.subject, &Consent::Rules),
                         subject: intent.subject,
                         workspace: Arc::clone(rights.workspace()),
                         seen: seen.clone(),
-                        reads: rights.policy(),
+                        files: rights.policy(),
                         clock: Arc::clone(clock),
                         first: None,
                         output: LiveOutput::default(),

@@ -17,7 +17,8 @@ use crate::live::registry::{LiveAgent, Registry};
 use crate::live::setup::Approver;
 use crate::live::wakeup::WakeReason;
 use crate::prompt;
-use posse_permission::{Policy, Rights, Verdict};
+use posse_permission::{Consent, Policy, Rights, Verdict};
+use posse_port::confinement::Where;
 use posse_port::text::neutral;
 use posse_port::tool::{Intent, Subject, Tool, ToolContext, ToolError, Workspace};
 
@@ -49,6 +50,7 @@ struct Asking {
 struct Cleared {
     input: RawJson,
     intent: Intent,
+    place: Where,
 }
 
 /// Why a command or an agent was not started.
@@ -99,6 +101,7 @@ impl Gate {
         let marker = format!("{}.{number}", self.context.marker);
         let context = ToolContext {
             marker,
+            place: cleared.place,
             subject: cleared.intent.subject,
             ..self.context.clone()
         };
@@ -171,20 +174,27 @@ impl Gate {
         };
         let input = RawJson::from(&json!({"command": command}));
         let intent = look(&input)?;
+        let cleared = |input, intent: Intent, consent| Cleared {
+            place: judge.place(&intent.subject, &consent),
+            input,
+            intent,
+        };
         let call = |input| Asking {
             tool: SHELL,
             call: format!("{}.{number}", self.context.marker),
             input,
         };
         match judge.verdict(SHELL, &intent) {
-            Verdict::Allow => Ok(Cleared { input, intent }),
+            Verdict::Allow => Ok(cleared(input, intent, Consent::Rules)),
             Verdict::Deny(why) => Err(self.denied(&who, call(input), why).await),
             Verdict::Ask(why) if who.session.approver() == Approver::Nobody => {
                 let why = format!("approval is required and no one is available to give it: {why}");
                 Err(self.denied(&who, call(input), why).await)
             }
             Verdict::Ask(why) => match self.ask(&who, &call(input.clone()), why).await {
-                Some(Answer::Allow { input: None, .. }) => Ok(Cleared { input, intent }),
+                Some(Answer::Allow { input: None, .. }) => {
+                    Ok(cleared(input, intent, Consent::Person))
+                }
                 Some(Answer::Allow {
                     input: Some(input), ..
                 }) => {
@@ -192,7 +202,9 @@ impl Gate {
                     let intent = look(&input)?;
                     match judge.verdict(SHELL, &intent) {
                         Verdict::Deny(why) => Err(self.denied(&who, call(input), why).await),
-                        Verdict::Allow | Verdict::Ask(_) => Ok(Cleared { input, intent }),
+                        Verdict::Allow | Verdict::Ask(_) => {
+                            Ok(cleared(input, intent, Consent::Person))
+                        }
                     }
                 }
                 answer => Err(refused(answer)),
@@ -222,6 +234,7 @@ impl Gate {
             until_ms: None,
             suggestions: Vec::new(),
             shown: None,
+            refused: None,
         };
         let (answer, mut answered) = oneshot::channel();
         let call = self.context.key;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use posse_permission::Consent;
 use posse_port::model::{Failure, Reply};
 use posse_port::store::{
     AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Charge, Op, Operation,
@@ -11,7 +12,7 @@ use posse_port::store::{
 use posse_port::tool::{Intent, Subject, ToolError};
 use posse_protocol::{
     ContentBlock, EntryKind, EventKind, GivenAnswer, Mail, Message, Missed, Outcome,
-    PermissionMode, Question, QuestionId, RawJson, ReplyFacts, Task, ToolContent,
+    PermissionMode, Question, QuestionId, RawJson, ReplyFacts, SandboxRefusal, Task, ToolContent,
 };
 use uuid::Uuid;
 
@@ -141,6 +142,8 @@ pub(crate) enum Consequence {
         description: String,
         output: PathBuf,
     },
+    /// The command has failed because the sandbox refused this.
+    Refused(SandboxRefusal),
 }
 
 /// What to do about an input: first the commit, then the effects.
@@ -336,6 +339,8 @@ pub(crate) struct ToolRun {
     pub(crate) input: RawJson,
     /// What permission rules were asked about.
     pub(crate) subject: Subject,
+    /// Who has agreed to it.
+    pub(crate) consent: Consent,
     /// Outcome of the tool that was run first, if one was.
     pub(crate) first: Option<CallOutcome>,
 }

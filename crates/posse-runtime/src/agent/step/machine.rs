@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use posse_permission::{Policy, Rights};
+use posse_permission::{Consent, Policy, Rights};
+use posse_port::confinement::Where;
+use posse_port::tool::Subject;
 use posse_protocol::{Activity, AgentId, PermissionMode, Question, Suggestion, WaitReason};
 
 use crate::agent::step::compaction::Compaction;
@@ -356,7 +358,16 @@ impl Machine {
     }
 }
 
+/// Returns where a call's commands run.
+pub(crate) fn place(machine: &Machine, subject: &Subject, consent: &Consent) -> Where {
+    machine.rights.rights.place(subject, consent)
+}
+
 /// Returns the rules that a person may accept instead of being asked about such a call again.
 pub(crate) fn suggestions(machine: &Machine, call: &AskedCall<'_>) -> Vec<Suggestion> {
-    machine.rights.rights.suggestions(call.tool, call.intent)
+    let rights = &machine.rights.rights;
+    match call.refused {
+        Some(refused) => rights.wider_suggestions(call.tool, call.intent, refused),
+        None => rights.suggestions(call.tool, call.intent),
+    }
 }

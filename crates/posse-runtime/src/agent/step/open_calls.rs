@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use posse_permission::Consent;
 use posse_port::store::{
     CallChange, CallChangeKind, CallKey, CallOutcome, NewQuestion, OpenCall, QuestionChange,
     QuestionChangeKind, QuestionRecord, question_id,
@@ -10,7 +11,7 @@ use posse_port::store::{
 use posse_port::tool::{Intent, Subject, ToolError};
 use posse_protocol::{
     AgentId, ContentBlock, EventKind, Outcome, Question, QuestionId, QuestionKind, RawJson,
-    ToolContent, WaitReason,
+    SandboxRefusal, ToolContent, WaitReason,
 };
 
 use crate::agent::step::{Decision, Effect, ToolRun};
@@ -37,6 +38,15 @@ pub(super) struct OpenToolCall {
     /// Number of questions that were asked about it.
     questions: u32,
     first: First,
+    /// What the sandbox has refused to it, and what it was told.
+    refused: Option<Refused>,
+}
+
+/// A command that has failed because of the sandbox, and that a person is asked about.
+struct Refused {
+    refusal: SandboxRefusal,
+    /// What the command printed, and how it ended.
+    told: String,
 }
 
 /// Another tool that a call's own tool asks to be run first.
@@ -58,6 +68,8 @@ pub(crate) struct AskedCall<'a> {
     pub(crate) tool: &'a str,
     pub(crate) input: &'a RawJson,
     pub(crate) intent: &'a Intent,
+    /// What the sandbox has refused to it.
+    pub(crate) refused: Option<&'a SandboxRefusal>,
 }
 
 /// Progress of a call.
@@ -72,6 +84,8 @@ pub(super) enum CallPhase {
     Done(CallOutcome),
 }
 
+/// What is told of a command that waited to be run again when the process died.
+const OUTPUT_LOST: &str = "It has run in the sandbox and failed there; its output was lost.";
 /// Result of a call that was aborted.
 pub(super) const INTERRUPTED: &str =
     "Interrupted before it ended. Part of it may have taken effect.";
@@ -116,12 +130,15 @@ impl LeftCall {
     ) -> (Vec<Self>, Vec<QuestionChange>) {
         let left = open.into_iter().map(|call| {
             let known = known.remove(&call.key);
-            // A call that has begun may have had an effect, whatever was asked about it later.
-            let untouched = !call.begun && call.outcome.is_none() && known.is_none();
+            let is_open = call.outcome.is_none() && known.is_none();
+            // A call that has begun may have had an effect, whatever was asked about it later; but
+            // if the question is whether it may run again, that is known.
             let about = |record: &QuestionRecord| {
-                record.call == call.key && record.question.tool == call.tool
+                record.call == call.key
+                    && record.question.tool == call.tool
+                    && (!call.begun || record.question.refused.is_some())
             };
-            let at = questions.iter().rposition(about).filter(|_| untouched);
+            let at = questions.iter().rposition(about).filter(|_| is_open);
             let asked = at.map(|at| {
                 let record = questions.remove(at);
                 LeftQuestion {
@@ -194,6 +211,7 @@ impl OpenCalls {
                 phase: CallPhase::Waiting,
                 questions: 0,
                 first: First::Unasked,
+                refused: None,
             });
         Self {
             calls: calls.collect(),
@@ -206,6 +224,12 @@ impl OpenCalls {
         let calls = calls.into_iter().map(|mut left| {
             let (key, id) = (left.call.key, left.call.id.clone());
             let tool = left.call.tool.clone();
+            let refusal = left.asked.as_ref();
+            let refused = refusal.and_then(|asked| {
+                let refusal = asked.question.refused.clone()?;
+                let told = OUTPUT_LOST.to_owned();
+                Some(Refused { refusal, told })
+            });
             let (input, intent, phase, questions) = match left.asked.take() {
                 Some(LeftQuestion {
                     question,
@@ -232,6 +256,7 @@ impl OpenCalls {
                 phase,
                 questions,
                 first: First::Unasked,
+                refused,
             }
         });
         Self {
@@ -313,6 +338,7 @@ impl OpenCalls {
             tool: &call.tool,
             input: &call.input,
             intent: call.intent.as_ref().ok()?,
+            refused: call.refused.as_ref().map(|refused| &refused.refusal),
         })
     }
 
@@ -405,6 +431,7 @@ impl OpenToolCall {
             until_ms: None,
             suggestions: Vec::new(),
             shown: None,
+            refused: self.refused.as_ref().map(|refused| refused.refusal.clone()),
         };
         let new = NewQuestion {
             call: self.key,
@@ -415,6 +442,27 @@ impl OpenToolCall {
             .commit
             .questions
             .push(QuestionChange { id, change });
+    }
+
+    /// Keeps what the sandbox has refused, for a question about it.
+    pub(super) fn refuse(&mut self, refusal: SandboxRefusal, told: String) {
+        self.refused = Some(Refused { refusal, told });
+    }
+
+    /// Returns who has agreed to it, now that a person has.
+    pub(super) fn consent(&mut self) -> Consent {
+        match self.refused.take() {
+            Some(refused) => Consent::Again(refused.refusal),
+            None => Consent::Person,
+        }
+    }
+
+    /// Returns the text with what the command printed before it, if it has run.
+    pub(super) fn with_output(&mut self, text: String) -> String {
+        match self.refused.take() {
+            Some(refused) => format!("{}\n{text}", refused.told.trim_end()),
+            None => text,
+        }
     }
 
     /// Closes the question that is open about it, if there is one, and tells front ends.
@@ -431,7 +479,7 @@ impl OpenToolCall {
 
     /// Starts the call. A call that may change something outside is stored as begun first: after a
     /// crash it must not run again.
-    pub(super) fn run(&mut self, decision: &mut Decision) {
+    pub(super) fn run(&mut self, consent: Consent, decision: &mut Decision) {
         let Ok(intent) = &self.intent else { return };
         if !intent.read_only
             || intent.waits
@@ -464,6 +512,7 @@ impl OpenToolCall {
             tool,
             input,
             subject,
+            consent,
             first,
         }));
     }

@@ -1,6 +1,6 @@
 //! Transitions of tool calls: judged, asked about, run, and answered in order.
 
-use posse_permission::Verdict;
+use posse_permission::{Consent, Verdict};
 use posse_port::store::{
     AgentState, CallChange, CallChangeKind, CallKey, CallOutcome, Operation, QuestionChangeKind,
     RunChange, RunChangeKind, TakenMail,
@@ -8,9 +8,11 @@ use posse_port::store::{
 use posse_port::tool::{Intent, ToolError};
 use posse_protocol::{
     Answer, Answerer, ContentBlock, Denial, EntryKind, EventKind, Fault, FaultClass, GivenAnswer,
-    Limit, Message, Outcome, QuestionId, QuestionKind, Role, RunKind,
+    Limit, Message, Outcome, PermissionMode, QuestionId, QuestionKind, Role, RunKind,
+    SandboxRefusal, ToolContent,
 };
 
+use crate::agent::skill::texts;
 use crate::agent::step::machine::Attention;
 use crate::agent::step::open_calls::{
     CRASHED, CallPhase, INTERRUPTED, NOT_RUN, OpenToolCall, failure, result,
@@ -75,7 +77,7 @@ pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize
         }
     };
     match rights.rights.verdict(&call.tool, intent) {
-        Verdict::Allow => call.run(decision),
+        Verdict::Allow => call.run(Consent::Rules, decision),
         Verdict::Ask(_) if call.kind() == QuestionKind::Plan && !plan::is_on(rights) => {
             call.not_run(failure(prompt::plan::NOT_ON));
         }
@@ -174,7 +176,10 @@ pub(super) fn on_answer(
                 .map(|intent| rights.rights.verdict(&call.tool, intent));
             match verdict {
                 Ok(Verdict::Deny(why)) => deny(machine, decision, index, format!("Denied: {why}")),
-                Ok(Verdict::Allow | Verdict::Ask(_)) => call.run(decision),
+                Ok(Verdict::Allow | Verdict::Ask(_)) => {
+                    let consent = call.consent();
+                    call.run(consent, decision);
+                }
                 Err(_) => {
                     call.phase = CallPhase::Waiting;
                     judge(machine, decision, index);
@@ -182,6 +187,7 @@ pub(super) fn on_answer(
             }
         }
         Answer::Deny { message, interrupt } => {
+            let message = acting.calls[index].with_output(message);
             match given.by {
                 Answerer::Person if is_plan => {
                     drop(refuse(machine, index, prompt::plan::rejected(&message)));
@@ -286,6 +292,9 @@ pub(super) fn on_call_done(
                     acting.calls[index].use_first(tool, input, intent);
                     return advance(machine, decision);
                 }
+                Consequence::Refused(refusal) => {
+                    return on_refused(machine, decision, index, content, refusal);
+                }
                 Consequence::Began {
                     id,
                     description,
@@ -315,6 +324,15 @@ pub(super) fn on_call_done(
     if acting.stopping.is_none() && acting.calls[index].after_first(&outcome) {
         return advance(machine, decision);
     }
+    end_call(machine, decision, index, outcome);
+}
+
+/// Ends a call that ran.
+fn end_call(machine: &mut Machine, decision: &mut Decision, index: usize, outcome: CallOutcome) {
+    let State::Acting(acting) = &mut machine.state else {
+        return;
+    };
+    let key = acting.calls[index].key;
     acting.calls[index].done(decision, outcome.clone());
     // While other calls are open, a crash must not make this outcome unknown. The last outcome goes
     // into the results entry at once, which saves a commit.
@@ -325,6 +343,41 @@ pub(super) fn on_call_done(
         });
     }
     advance(machine, decision);
+}
+
+/// Handles the end of a command to which the sandbox has refused something: a person is asked
+/// whether it may run again, if one can be.
+fn on_refused(
+    machine: &mut Machine,
+    decision: &mut Decision,
+    index: usize,
+    content: Vec<ToolContent>,
+    refusal: SandboxRefusal,
+) {
+    let State::Acting(acting) = &mut machine.state else {
+        return;
+    };
+    let told = texts(&content);
+    let (rights, call) = (&machine.rights, &mut acting.calls[index]);
+    let mode = rights.rights.mode();
+    let is_asked = rights.approver != Approver::Nobody
+        && acting.stopping.is_none()
+        && !matches!(mode, PermissionMode::Plan | PermissionMode::DontAsk);
+    if is_asked {
+        let why = prompt::sandbox::question(&refusal);
+        call.refuse(refusal, told);
+        call.ask(rights.agent, rights.name.clone(), why, decision);
+        return advance(machine, decision);
+    }
+    let outcome = failure(format!(
+        "{}\n{}",
+        told.trim_end(),
+        prompt::sandbox::refused(&refusal, mode)
+    ));
+    if acting.stopping.is_none() && acting.calls[index].after_first(&outcome) {
+        return advance(machine, decision);
+    }
+    end_call(machine, decision, index, outcome);
 }
 
 /// Ends the run because a tool asks for it.

@@ -24,6 +24,7 @@ fn a_question_that_was_left_is_asked_again_and_its_call_runs() {
         until_ms: None,
         suggestions: Vec::new(),
         shown: None,
+        refused: None,
     };
     let intent = Intent {
         read_only: false,
