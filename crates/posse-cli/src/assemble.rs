@@ -21,6 +21,7 @@ pub(crate) mod reviewed_worktrees;
 pub(crate) mod rules;
 pub(crate) mod run_config;
 pub(crate) mod run_options;
+pub(crate) mod sandbox;
 pub(crate) mod store;
 pub(crate) mod team_terms;
 pub(crate) mod tools;

@@ -14,12 +14,13 @@ use crate::config::store_choice;
 use crate::error::Advised;
 
 /// Variables that the other process needs: where files are, and which models sub-agents use.
-const TOLD: [&str; 6] = [
+const TOLD: [&str; 7] = [
     "HOME",
     "PATH",
     "POSSE_HOME",
     "POSSE_SUBAGENT_MODEL",
     "POSSE_SUBAGENT_MODEL_FORCE",
+    "POSSE_SANDBOX",
     "POSSE_TRUST",
 ];
 /// Variables that it needs, too, and that may contain passwords.

@@ -29,7 +29,7 @@ use super::facts::SessionFacts;
 use super::provider::{self, ChosenModel, ModelFallback};
 use super::run_config::{ProcessPurpose, RunConfig, SessionChoice};
 use super::trust_gate::TrustGate;
-use super::{directories, store, team_terms, tools, unsupported};
+use super::{directories, sandbox, store, team_terms, tools, unsupported};
 use super::{launch, panes, prompt, waiting_files, worktree_sweep};
 use crate::config::search_paths::SearchPaths;
 use crate::config::settings::agents::ImplicitFork;
@@ -361,7 +361,12 @@ fn session_parts(
     let missing = &mut settings.unsupported;
     let declared = unsupported::declared_guards(&live.loaded, &skills.loaded, missing);
     missing.guards.extend(declared);
-    unsupported::tell(missing, &cwd, config.flags.without_guards)?;
+    unsupported::tell(
+        missing,
+        &cwd,
+        config.flags.without_guards,
+        settings.sandbox.enabled,
+    )?;
     let workspace = Arc::new(workspace(settings, cwd.clone())?);
     let memory = LiveDefinitions::new(InstructionSources::new(
         places,
@@ -620,12 +625,16 @@ fn setup(
         message_notice: settings.teams.message_notice,
         message_limit: settings.teams.message_limit,
     };
+    let store = store_choice::meant_store(&config.store)?.place;
+    let sandbox = sandbox::sandbox(&settings.sandbox, store.file());
     Ok(Setup {
         tools: match config.which {
-            None if config.purpose != ProcessPurpose::Host => tools::tools(&settings.policy),
+            None if config.purpose != ProcessPurpose::Host => {
+                tools::tools(&settings.policy, sandbox)
+            }
             // A resumed model knows the tools it was offered; rules deny each call. A forbidden
             // tool is also needed to end what it left running when its process died.
-            _ => tools::all_tools(),
+            _ => tools::all_tools(sandbox),
         },
         policy: Arc::new(settings.policy.clone()),
         workspace,

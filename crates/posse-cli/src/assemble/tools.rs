@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use posse_permission::Policy;
 use posse_port::tool::Toolbox;
 pub(crate) use posse_tools::GUARD;
-use posse_tools::{Reach, ToolsConfig, Watchdog};
+use posse_tools::{Reach, Sandbox, ToolsConfig, Watchdog};
 
 /// The watchdog of this process, shared by the commands of all agents.
 static GUARDIAN: LazyLock<Watchdog> = LazyLock::new(|| {
@@ -16,18 +16,19 @@ static GUARDIAN: LazyLock<Watchdog> = LazyLock::new(|| {
 });
 
 /// Returns the tools of an agent, without those that rules forbid entirely.
-pub(crate) fn tools(policy: &Policy) -> Toolbox {
-    let mut tools = all_tools();
+pub(crate) fn tools(policy: &Policy, sandbox: Option<Sandbox>) -> Toolbox {
+    let mut tools = all_tools(sandbox);
     tools.retain(|tool| !policy.forbids_tool(tool));
     tools
 }
 
 /// Returns all tools.
-pub(crate) fn all_tools() -> Toolbox {
+pub(crate) fn all_tools(sandbox: Option<Sandbox>) -> Toolbox {
     posse_tools::all(ToolsConfig {
         reach: Reach::Public,
         background: true,
         guardian: Some(GUARDIAN.clone()),
+        sandbox,
     })
 }
 

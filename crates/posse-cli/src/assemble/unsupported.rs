@@ -6,8 +6,10 @@ use std::path::Path;
 
 use posse_runtime::definition::skill::Skill;
 
+use crate::assemble::sandbox;
 use crate::config::environment::posse_home;
 use crate::config::replace::{Durability, FileMode, replace};
+use crate::config::settings::sandbox::SandboxUse;
 use crate::config::unsupported::{Guards, MissingGuard, Unsupported, UnusedFile, WithoutGuards};
 use crate::definitions::{DefinitionSet, shown};
 use crate::error::Advised;
@@ -21,8 +23,9 @@ pub(super) fn tell(
     unsupported: &Unsupported,
     cwd: &Path,
     without: WithoutGuards,
+    sandbox: SandboxUse,
 ) -> Result<(), Advised> {
-    demanded(unsupported, cwd, without)?;
+    demanded(unsupported, cwd, without, sandbox)?;
     for guard in &unsupported.guards {
         say(&format!("warning: {}", guard_missing(guard, cwd)));
     }
@@ -65,7 +68,12 @@ pub(crate) fn declared_guards(
 }
 
 /// Fails if a file or flag demands what posse does not have.
-fn demanded(unsupported: &Unsupported, cwd: &Path, without: WithoutGuards) -> Result<(), Advised> {
+fn demanded(
+    unsupported: &Unsupported,
+    cwd: &Path,
+    without: WithoutGuards,
+    sandbox: SandboxUse,
+) -> Result<(), Advised> {
     let guard = unsupported
         .guards
         .iter()
@@ -85,14 +93,26 @@ fn demanded(unsupported: &Unsupported, cwd: &Path, without: WithoutGuards) -> Re
             ),
         });
     }
-    match unsupported.demand_sandbox.first() {
+    let Some(path) = unsupported.demand_sandbox.first() else {
+        return Ok(());
+    };
+    let missing = match sandbox {
+        SandboxUse::Off => Some("it is off".to_owned()),
+        SandboxUse::Auto | SandboxUse::Required => {
+            let probe = sandbox::probe();
+            (!probe.tier().has_mounts()).then(|| sandbox::in_words(&probe))
+        }
+    };
+    match missing {
         None => Ok(()),
-        Some(path) => Err(Advised {
+        Some(why) => Err(Advised {
             what: format!(
-                "{} demands a sandbox (`failIfUnavailable`), and posse has none for commands yet",
+                "{} demands a sandbox (`failIfUnavailable`), and there is none: {why}",
                 shown(path, cwd)
             ),
-            advice: "set `sandbox.failIfUnavailable` to false to run without one".into(),
+            advice: "`posse doctor --sandbox` says what is missing; set \
+                     `sandbox.failIfUnavailable` to false to run without one"
+                .into(),
         }),
     }
 }

@@ -110,7 +110,8 @@ impl AskCommand {
             caller::only_a_person_can("have an agent change its notes")?;
             let settings = Settings::at(&session.cwd, FlagSettings::default())?;
             return Ok(AskKind::Memory(Box::new(NoteTools {
-                tools: tools::tools(&settings.policy),
+                // They only edit notes.
+                tools: tools::tools(&settings.policy, None),
                 policy: Arc::new(settings.policy),
                 spill: directories::spill()?,
                 home: environment::home().map(|home| home.canonicalize().unwrap_or(home)),

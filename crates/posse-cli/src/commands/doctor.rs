@@ -3,6 +3,7 @@
 mod checks;
 mod files;
 mod memory;
+mod sandbox;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,6 +26,13 @@ pub(crate) struct DoctorCommand {
     /// Print one JSON object per check
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+/// What is listed instead of the checks.
+#[derive(clap::Args)]
+struct ListArgs {
     /// List the memory files that agents here begin with, and all rules, instead of the checks
     #[arg(long)]
     memory: bool,
@@ -32,6 +40,9 @@ pub(crate) struct DoctorCommand {
     /// the checks
     #[arg(long, conflicts_with = "memory")]
     files: bool,
+    /// Try the sandbox that commands run in, and show what it is made of, instead of the checks
+    #[arg(long, conflicts_with_all = ["memory", "files"])]
+    sandbox: bool,
 }
 
 /// The result of a check.
@@ -55,11 +66,14 @@ struct Finding {
 
 impl DoctorCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        if self.files {
+        if self.list.files {
             return files::list(self.json);
         }
-        if self.memory {
+        if self.list.memory {
             return memory::list(self.json);
+        }
+        if self.list.sandbox {
+            return sandbox::list(self.json);
         }
         // First: without valid flags and variables no check makes sense.
         let settled = self.provider.settle()?;
@@ -75,7 +89,7 @@ impl DoctorCommand {
         let trust = SearchPaths::at(&here).trust;
         tell(checks::git(&trust))?;
         tell(checks::tmux(&trust))?;
-        tell(checks::sandbox())?;
+        tell(checks::sandbox(&here))?;
         tell(checks::home())?;
         tell(checks::place())?;
         tell(checks::trust(&trust))?;

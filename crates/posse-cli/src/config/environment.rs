@@ -1,5 +1,6 @@
 //! The environment. This is the only place that reads it.
 
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -12,6 +13,11 @@ use crate::error::Advised;
 )]
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Returns all variables.
+pub(crate) fn all() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().collect()
 }
 
 /// Returns the directory for the user's files: `$POSSE_HOME`, else `~/.posse`.

@@ -5,6 +5,7 @@ pub(crate) mod agents;
 mod file;
 mod foreign;
 mod ignored;
+pub(crate) mod sandbox;
 pub(crate) mod teams;
 pub(crate) mod ui;
 
@@ -18,6 +19,7 @@ use posse_tools::is_untracked;
 
 use self::agents::{AgentFlags, AgentSettings};
 use self::file::{Permissions, SettingsFile};
+use self::sandbox::SandboxSettings;
 use self::teams::{Backend, TeamSettings};
 use self::ui::UiSettings;
 use super::kept_rules;
@@ -70,6 +72,8 @@ pub(crate) struct Settings {
     pub(crate) agents: AgentSettings,
     /// How teams work.
     pub(crate) teams: TeamSettings,
+    /// How commands are confined.
+    pub(crate) sandbox: SandboxSettings,
     /// Size of a prompt in tokens at which it is compacted, if set.
     pub(crate) compact_at: Option<u64>,
     /// The administrator or the user has switched bypassPermissions off.
@@ -139,6 +143,7 @@ impl Settings {
             additional_directories: Vec::new(),
             agents: agents::settle(&layers, &flags.agents),
             teams: teams::settle(&layers, flags.backend),
+            sandbox: sandbox::settle(&layers, home.as_deref(), sandbox::of_environment()?),
             compact_at: own(&layers, |file| file.compact_at).map(NonZeroU64::get),
             bypass_disabled: bypass_disabled(&layers).is_some(),
             warnings: Vec::new(),
@@ -240,7 +245,7 @@ impl Settings {
                 || mode.is_some_and(|mode| mode.strictness() <= self.mode.strictness());
             file.used.retain(|key| match key.as_str() {
                 "permissions" => tightens,
-                key => key == "agents",
+                key => matches!(key, "agents" | "sandbox"),
             });
             self.files.push(file);
             if layer.is_trusted_to_allow {
@@ -250,6 +255,12 @@ impl Settings {
         }
         self.files.push(file);
         self.allow(&permissions.allow, source);
+        let outside = layer.content.sandbox.outside.iter();
+        let outside: Vec<String> = outside
+            .filter(|_| !self.sandbox.never_outside)
+            .map(|command| format!("Outside({command})"))
+            .collect();
+        self.allow(&outside, source);
         for directory in &permissions.additional_directories {
             let path = match (directory.strip_prefix("~/"), &source.home) {
                 (Some(rest), Some(home)) => home.join(rest),

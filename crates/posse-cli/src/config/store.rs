@@ -29,6 +29,14 @@ pub(crate) enum StoreLocation {
 }
 
 impl StoreLocation {
+    /// Returns the file, if it is one.
+    pub(crate) fn file(&self) -> Option<&std::path::Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Server(_) => None,
+        }
+    }
+
     /// Returns the location for people, without a password.
     pub(crate) fn shown(&self) -> String {
         match self {

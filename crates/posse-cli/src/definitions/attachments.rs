@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use posse_permission::Policy;
-use posse_port::tool::{ReadGuard as _, Workspace};
+use posse_port::tool::{FileGuard as _, Workspace};
 use posse_protocol::ContentBlock;
 use posse_runtime::definition::instructions::imports::{imports, is_file_name, target};
 use posse_runtime::definition::instructions::{Kept, MemoryRoom, PER_FILE};

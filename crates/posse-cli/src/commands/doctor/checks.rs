@@ -6,14 +6,17 @@ use std::process::Command;
 use std::time::Duration;
 
 use posse_port::in_a_line;
+use posse_sandbox::Tier;
 use rustix::fs::{Access, access};
 
 use super::{Finding, Grade};
 use crate::assemble::provider::{self, Provider, ProviderSettings};
+use crate::assemble::sandbox;
 use crate::assemble::store;
 use crate::assemble::unsupported::{declared_guards, guard_missing, not_used};
 use crate::config::environment::{self, working_directory};
 use crate::config::look::Look;
+use crate::config::settings::sandbox::SandboxUse;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store::{StoreArgs, StoreLocation};
 use crate::config::store_choice;
@@ -232,13 +235,26 @@ fn has_panes(version: &str) -> bool {
 }
 
 /// Does posse confine commands?
-pub(super) fn sandbox() -> Finding {
-    not(
-        "sandbox",
-        Grade::Lacking,
-        "none: posse does not confine commands yet",
-        "permission rules decide what runs without asking; for more, run posse in a container",
-    )
+pub(super) fn sandbox(here: &Path) -> Finding {
+    const WHAT: &str = "sandbox";
+    let settings = Settings::at(here, FlagSettings::default());
+    let enabled = settings.map(|settings| settings.sandbox.enabled);
+    // Wrong settings are told by another check.
+    if enabled.unwrap_or_default() == SandboxUse::Off {
+        return not(
+            WHAT,
+            Grade::Lacking,
+            "off: rules decide what runs without asking, and what runs can do what you can do",
+            "remove `sandbox.enabled` from your settings, or POSSE_SANDBOX from the environment",
+        );
+    }
+    let probe = sandbox::probe();
+    let found = format!("tier {}: {}", probe.tier(), sandbox::in_words(&probe));
+    match probe.tier() {
+        Tier::A => good(WHAT, found),
+        Tier::AMinus => not(WHAT, Grade::Lacking, found, "use a kernel with Landlock"),
+        Tier::B | Tier::C => not(WHAT, Grade::Lacking, found, sandbox::advice()),
+    }
 }
 
 /// Can posse keep its store?

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use posse_port::tool::{ReadGuard, Workspace};
+use posse_port::tool::{FileGuard, Workspace};
 
 use super::*;
 use crate::config::settings::tests::Disk;

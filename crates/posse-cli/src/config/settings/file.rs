@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::agents::{self, AgentsFile};
 use super::foreign::{self, Foreign};
+use super::sandbox::{self, SandboxFile};
 use super::teams::{self, TeamsFile};
 use super::ui::{self, UiSettings};
 use crate::config::json_text::without_comments;
@@ -40,6 +41,9 @@ pub(super) struct SettingsFile {
     /// How teams work.
     #[serde(skip)]
     pub(super) teams: TeamsFile,
+    /// How commands are confined.
+    #[serde(skip)]
+    pub(super) sandbox: SandboxFile,
     /// How posse looks.
     #[serde(skip)]
     pub(super) ui: UiSettings,
@@ -194,6 +198,12 @@ fn parse(path: &Path, text: &str) -> Result<SettingsFile, SettingsError> {
             .map_err(wrong)?
             .unwrap_or_default();
         parts.push(("teams", ours, &teams::KEYS));
+        let ours = &all["sandbox"];
+        file.sandbox = Option::deserialize(ours)
+            .map_err(wrong)?
+            .unwrap_or_default();
+        parts.push(("sandbox", ours, &sandbox::KEYS));
+        parts.push(("limits", &ours["limits"], &sandbox::LIMIT_KEYS));
         let ours = &all["ui"];
         file.ui = Option::deserialize(ours)
             .map_err(wrong)?

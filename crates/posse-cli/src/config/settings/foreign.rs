@@ -7,7 +7,15 @@ use crate::config::unsupported::Guards;
 /// Keys that posse reads in every settings file, and the name of the schema.
 const COMMON: [&str; 3] = ["$schema", "model", "permissions"];
 /// Keys that posse reads in its own files only.
-const OWN: [&str; 6] = ["store", "feedHours", "compactAt", "agents", "teams", "ui"];
+const OWN: [&str; 7] = [
+    "store",
+    "feedHours",
+    "compactAt",
+    "agents",
+    "sandbox",
+    "teams",
+    "ui",
+];
 
 /// What posse does not use of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -68,7 +68,7 @@ pub(super) fn in_vain(layers: &[Layer], holds: &Settings) -> (Option<String>, Ve
 }
 
 /// Returns the settings of a repository's file that do not count.
-fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 10] {
+fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 11] {
     let (content, permissions) = (&layer.content, &layer.content.permissions);
     let looser = permissions
         .default_mode()
@@ -94,6 +94,11 @@ fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 10] {
         kind("mode", "modes", Vec::from_iter(mode)),
         kind("key of agents", "keys of agents", of_agents),
         kind("key of teams", "keys of teams", content.teams.beyond()),
+        kind(
+            "key of sandbox",
+            "keys of sandbox",
+            content.sandbox.beyond(),
+        ),
         kind("key of ui", "keys of ui", content.ui.keys()),
     ]
 }

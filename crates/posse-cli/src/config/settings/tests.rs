@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use posse_permission::{Verdict, decide};
-use posse_port::tool::ReadGuard;
+use posse_port::tool::FileGuard;
 use posse_port::tool::{Intent, Subject, Workspace};
 use posse_port::worktree::{Base, Dirty};
 use posse_protocol::Cost;

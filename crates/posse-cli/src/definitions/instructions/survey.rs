@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use posse_port::tool::{ReadGuard as _, Workspace};
+use posse_port::tool::{FileGuard as _, Workspace};
 use posse_runtime::definition::instructions::imports::{
     DEPTH, imports, is_file_name, only_imports, target,
 };

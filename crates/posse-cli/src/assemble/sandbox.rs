@@ -1,0 +1,176 @@
+//! The sandbox of this process's commands, from settings and what is on this machine.
+
+use std::path::{Path, PathBuf};
+
+use posse_sandbox::{Backend as _, KernelSupport, Launcher, Linux, Probe};
+use posse_tools::{Sandbox, SandboxConfig};
+
+use crate::config::environment;
+use crate::config::settings::sandbox::{SandboxSettings, SandboxUse};
+
+/// Files in a home that hold secrets.
+const SECRETS: [&str; 48] = [
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker/config.json",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/glab-cli",
+    ".config/op",
+    ".config/hub",
+    ".config/git/credentials",
+    ".config/anthropic",
+    ".netrc",
+    ".git-credentials",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".m2/settings.xml",
+    ".gradle/gradle.properties",
+    ".terraform.d",
+    ".terraformrc",
+    ".vault-token",
+    ".password-store",
+    ".local/share/keyrings",
+    ".mozilla",
+    ".config/google-chrome",
+    ".config/chromium",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".claude",
+    ".claude.json",
+    ".codex",
+    ".gemini",
+    ".config/github-copilot",
+    ".bash_history",
+    ".zsh_history",
+    ".local/share/fish",
+    ".python_history",
+    ".node_repl_history",
+    ".psql_history",
+    ".mysql_history",
+    ".sqlite_history",
+    ".pgpass",
+    ".my.cnf",
+];
+/// Files of the system that hold secrets.
+const OF_SYSTEM: [&str; 4] = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh"];
+/// Where homes of people are.
+const HOMES: &str = "/home";
+/// The home of the administrator.
+const ROOT: &str = "/root";
+
+/// Returns the sandbox that settings ask for; none if commands are not to be confined. `store` is
+/// the file that conversations are kept in.
+pub(crate) fn sandbox(settings: &SandboxSettings, store: Option<&Path>) -> Option<Sandbox> {
+    if settings.enabled == SandboxUse::Off {
+        return None;
+    }
+    let home = environment::home().map(resolved);
+    let posse_home = environment::posse_home().map(resolved);
+    let store = store.into_iter().flat_map(files_of_store);
+    let hide = posse_home.into_iter().chain(store);
+    let hide = hide.chain(settings.hide.iter().cloned()).collect();
+    Some(Sandbox::new(SandboxConfig {
+        launcher: program(),
+        environment: environment::all(),
+        hide,
+        secrets: secrets(home.as_deref()),
+        write: settings.write.clone(),
+        limits: settings.limits,
+        required: settings.enabled == SandboxUse::Required,
+        asks: settings.asks,
+        never_outside: settings.never_outside,
+    }))
+}
+
+/// Returns what the kernel gives for a sandbox: a launcher tries it.
+pub(crate) fn probe() -> Probe {
+    Linux::new(launcher()).probe()
+}
+
+/// Returns the launcher that this program is.
+pub(crate) fn launcher() -> Launcher {
+    Launcher::at(program())
+}
+
+/// Returns what a sandbox is made of, and what is missing.
+pub(crate) fn in_words(probe: &Probe) -> String {
+    let KernelSupport {
+        namespaces,
+        landlock,
+        seccomp,
+    } = probe.support;
+    let parts = [
+        namespaces.then(|| "namespaces".to_owned()),
+        (landlock > 0).then(|| format!("Landlock {landlock}")),
+        seccomp.then(|| "seccomp".to_owned()),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let has = match parts.is_empty() {
+        true => "nothing confines commands, and every one is asked about".to_owned(),
+        false => parts.join(", "),
+    };
+    match probe.missing.is_empty() {
+        true => has,
+        false => format!("{has}; missing: {}", probe.missing.join("; ")),
+    }
+}
+
+/// Returns what to do for a better sandbox.
+pub(crate) fn advice() -> &'static str {
+    let restricted = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
+    let is_restricted = std::fs::read_to_string(restricted).is_ok_and(|it| it.trim() == "1");
+    match is_restricted {
+        true => {
+            "AppArmor keeps user namespaces from programs without a profile: give posse one with \
+             `userns,` in /etc/apparmor.d, or set kernel.apparmor_restrict_unprivileged_userns=0"
+        }
+        false => {
+            "allow user namespaces (user.max_user_namespaces, and in a container its seccomp \
+             profile); until then commands that may write are asked about"
+        }
+    }
+}
+
+/// Returns the program that is running. If it cannot be found, the probe says so.
+fn program() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| "posse".into())
+}
+
+/// Returns the secrets of this machine.
+pub(crate) fn secrets(home: Option<&Path>) -> Vec<PathBuf> {
+    let secrets = home
+        .into_iter()
+        .flat_map(|home| SECRETS.map(|it| home.join(it)));
+    let people = std::fs::read_dir(HOMES).into_iter().flatten().flatten();
+    let others = people
+        .map(|person| person.path())
+        .chain([PathBuf::from(ROOT)])
+        .filter(|other| !home.is_some_and(|home| home.starts_with(other)));
+    secrets
+        .chain(others)
+        .chain(OF_SYSTEM.map(PathBuf::from))
+        .collect()
+}
+
+/// Returns the files that a store has beside its own.
+fn files_of_store(store: &Path) -> Vec<PathBuf> {
+    let store = resolved(store.to_owned());
+    let beside = |ending: &str| {
+        let mut name = store.clone().into_os_string();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    vec![store.clone(), beside("-wal"), beside("-shm")]
+}
+
+fn resolved(path: PathBuf) -> PathBuf {
+    path.canonicalize().unwrap_or(path)
+}
