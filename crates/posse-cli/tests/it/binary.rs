@@ -11,6 +11,7 @@ pub(crate) fn posse() -> Command {
         .env_clear()
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env("POSSE_HOME", home())
+        .env("POSSE_SANDBOX", "off")
         .env("POSSE_TRUST", env!("CARGO_TARGET_TMPDIR"))
         .stdin(Stdio::null());
     command
@@ -79,6 +80,7 @@ impl Project {
             .env("POSSE_HOME", &self.posse_home)
             .env("HOME", &self.home)
             // The files of a test's project count; tests about trust take this away.
+            .env("POSSE_SANDBOX", "off")
             .env("POSSE_TRUST", &self.work)
             .env("ANTHROPIC_BASE_URL", &self.server.url)
             .args(arguments);

@@ -100,6 +100,7 @@ impl Scene {
             .args(arguments)
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("POSSE_HOME", &self.home)
+            .env("POSSE_SANDBOX", "off")
             .env("POSSE_TRUST", &self.work)
             .current_dir(&self.work)
             .stdin(Stdio::null());

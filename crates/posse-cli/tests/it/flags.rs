@@ -191,8 +191,8 @@ fn what_posse_does_not_do_is_said() {
             "--fallback-model haiku is not used",
         ),
         (
-            &["--settings", r#"{"sandbox": {"enabled": true}}"#],
-            "warning: --settings: posse does not use sandbox\n",
+            &["--settings", r#"{"statusLine": {"type": "command"}}"#],
+            "warning: --settings: posse does not use statusLine\n",
         ),
         (
             &["--permission-mode", "auto"],

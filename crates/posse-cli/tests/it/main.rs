@@ -26,6 +26,7 @@ mod earlier;
 mod flags;
 mod foreign_files;
 mod guardian;
+mod held;
 mod mail;
 mod memory;
 mod model;

@@ -109,7 +109,7 @@ impl Scene {
         scene
     }
 
-    fn environment(&self) -> [String; 5] {
+    fn environment(&self) -> [String; 6] {
         let home = self
             .project
             .file("../home")
@@ -120,6 +120,7 @@ impl Scene {
         [
             format!("POSSE_HOME={home}"),
             format!("HOME={home}"),
+            "POSSE_SANDBOX=off".to_owned(),
             format!("POSSE_TRUST={}", self.project.file("").display()),
             format!("ANTHROPIC_BASE_URL={}", self.server.url()),
             format!("ANTHROPIC_API_KEY={KEY}"),

@@ -59,6 +59,7 @@ impl Person {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", &self.place)
             .env("POSSE_HOME", self.place.join("home"))
+            .env("POSSE_SANDBOX", "off")
             .env("POSSE_TRUST", self.place.join("work"))
             .env("POSSE", &binary)
             .env("ANTHROPIC_BASE_URL", self.project.url())

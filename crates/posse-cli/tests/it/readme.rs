@@ -56,6 +56,7 @@ fn bash(script: &str, place: &str) -> (PathBuf, String) {
             format!("{}:/usr/local/bin:/usr/bin:/bin", binaries.display()),
         )
         .env("POSSE_HOME", place.join("home"))
+        .env("POSSE_SANDBOX", "off")
         .env("POSSE_TRUST", &place)
         .current_dir(&place)
         .output()

@@ -206,6 +206,7 @@ fn a_command_that_cannot_be_run_says_why() {
 }
 
 /// A test that is started inside a sandbox, where system calls for namespaces are filtered.
+// proves PE-13 (part: probed; never less)
 #[test]
 fn without_namespaces_a_plan_that_needs_them_runs_nothing() {
     let place = Place::new("nested");
@@ -272,6 +273,7 @@ fn a_workspace_in_the_temporary_directory_is_there() {
     std::fs::remove_dir_all(&name).unwrap();
 }
 
+// proves PE-13 (part: never less)
 #[test]
 fn parts_that_are_taken_away_are_never_pretended() {
     let place = Place::new("parts");

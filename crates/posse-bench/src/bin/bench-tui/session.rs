@@ -146,6 +146,7 @@ pub(crate) fn posse(place: &Path, url: &str) -> Result<Command, Failed> {
         .env("LANG", "C.UTF-8")
         .env("HOME", &home)
         .env("POSSE_HOME", home.join(".posse"))
+        .env("POSSE_SANDBOX", "off")
         .env("POSSE_TRUST", &work)
         .env("ANTHROPIC_BASE_URL", url)
         .env("ANTHROPIC_API_KEY", "k")

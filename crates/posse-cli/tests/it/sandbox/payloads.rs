@@ -35,7 +35,10 @@ enum Outside {
 /// Whether attacks are run in the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Boundary {
+    /// By the launcher alone.
     Sandbox,
+    /// By an agent that may run every command and edit unasked.
+    Posse,
     None,
 }
 
@@ -77,11 +80,11 @@ fn wrong(
     wrong
 }
 
-fn inside(user: User, count: usize) {
+fn inside(user: User, boundary: Boundary, count: usize) {
     let Some(user) = user.possible() else { return };
     let payloads = payloads(user);
     assert_eq!(payloads.len(), count);
-    let wrong = wrong(payloads, user, Boundary::Sandbox, |_| false);
+    let wrong = wrong(payloads, user, boundary, |_| false);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -101,12 +104,12 @@ fn outside(user: User) {
 
 #[test]
 fn no_attack_by_root_has_an_effect() {
-    inside(User::Root, 80);
+    inside(User::Root, Boundary::Sandbox, 80);
 }
 
 #[test]
 fn no_attack_by_an_ordinary_user_has_an_effect() {
-    inside(User::Nobody, 73);
+    inside(User::Nobody, Boundary::Sandbox, 73);
 }
 
 #[test]
@@ -117,4 +120,18 @@ fn attacks_by_root_have_their_effects_outside() {
 #[test]
 fn attacks_by_an_ordinary_user_have_their_effects_outside() {
     outside(User::Nobody);
+}
+
+// proves PE-09 (part: attacks)
+// proves PE-11 (part: attacks)
+#[test]
+fn no_attack_by_an_agent_of_root_has_an_effect() {
+    inside(User::Root, Boundary::Posse, 80);
+}
+
+// proves PE-09 (part: attacks)
+// proves PE-11 (part: attacks)
+#[test]
+fn no_attack_by_an_agent_of_an_ordinary_user_has_an_effect() {
+    inside(User::Nobody, Boundary::Posse, 73);
 }

@@ -1,0 +1,356 @@
+//! Commands of agents in the sandbox that posse makes for them: what they may change, what is asked
+//! when something is refused, and what they do not see.
+
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::binary::{Project, stderr, stdout};
+
+/// How long a question or an end may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A project whose agent runs one command and says what it was told.
+fn project(name: &str, input: &str) -> Project {
+    let script = format!(
+        "[[rule]]\nwhen.turn = 1\nreply = [{{ tool = \"Bash\", input = {input} }}]\n\
+         [[rule]]\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n"
+    );
+    Project::new(&format!("held-{name}"), &script)
+}
+
+fn runs(name: &str, command: &str) -> Project {
+    project(name, &format!("{{ command = '''{command}''' }}"))
+}
+
+/// Runs the agent in the sandbox and returns what it was told.
+fn told(project: &Project, arguments: &[&str]) -> String {
+    let arguments = [&["-p", "go"], arguments].concat();
+    let output = project
+        .posse(&arguments)
+        .env("POSSE_SANDBOX", "required")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    stdout(&output)
+}
+
+/// An agent that waits for a person.
+struct Asking<'a> {
+    project: &'a Project,
+    child: Option<Child>,
+}
+
+impl<'a> Asking<'a> {
+    fn new(project: &'a Project, arguments: &[&str]) -> Self {
+        let arguments = [&["-p", "go", "--on-question", "wait"], arguments].concat();
+        let child = project
+            .posse(&arguments)
+            .env("POSSE_SANDBOX", "required")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self {
+            project,
+            child: Some(child),
+        }
+    }
+
+    /// Waits for the question.
+    fn question(&mut self) -> Value {
+        let since = Instant::now();
+        loop {
+            let listed = self.project.run(&["requests", "list", "--json"]);
+            if let Some(line) = stdout(&listed).lines().next() {
+                return serde_json::from_str(line).unwrap();
+            }
+            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
+            assert!(ended.is_none() && since.elapsed() < PATIENCE, "no question");
+        }
+    }
+
+    /// Answers it and returns what the agent was told.
+    fn answer(mut self, question: &Value, answer: &[&str]) -> String {
+        let id = question["request_id"].as_str().unwrap();
+        let answered = self
+            .project
+            .run(&[&["requests", "answer", id], answer].concat());
+        assert!(answered.status.success(), "{}", stderr(&answered));
+        let output = self.child.take().unwrap().wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let left = self.project.run(&["requests", "list", "--json"]);
+        assert_eq!(stdout(&left), "");
+        stdout(&output)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+// proves PE-10
+#[test]
+fn a_command_that_nobody_was_asked_about_changes_what_its_mode_lets_file_tools_change() {
+    let command = "touch made; python3 -c 'open(\"by-python\", \"w\")'; touch ../beside; ls";
+    let table: [(&str, &[&str], bool); 6] = [
+        ("plan", &[], false),
+        ("default", &[], false),
+        ("dontAsk", &[], false),
+        ("acceptEdits", &[], true),
+        ("default", &["--allowedTools", "Bash"], true),
+        ("plan", &["--allowedTools", "Bash"], false),
+    ];
+    for (mode, more, writes) in table {
+        let project = runs("mode", command);
+        let told = told(&project, &[&["--permission-mode", mode], more].concat());
+        for name in ["made", "by-python"] {
+            let is_made = project.file(name).exists();
+            assert_eq!(is_made, writes, "{mode} {more:?}: {told}");
+            assert_eq!(told.lines().any(|line| line == name), writes, "{told}");
+        }
+        assert!(!project.file("../beside").exists(), "{mode}");
+    }
+}
+
+// proves PE-12 (part: told; once; nothing by itself)
+#[test]
+fn what_the_sandbox_refuses_is_asked_and_runs_again_once_it_is_allowed() {
+    let project = runs(
+        "again",
+        "echo x >>/tmp/tries; mkdir target && wc -l </tmp/tries",
+    );
+    let mut asking = Asking::new(&project, &[]);
+    let question = asking.question();
+    let target = project.file("target").canonicalize().err();
+    assert!(target.is_some(), "it must not have been made");
+    let why = question["why"].as_str().unwrap();
+    let path = project.file("").canonicalize().unwrap().join("target");
+    let words = format!("to write {}", path.display());
+    assert!(
+        why.contains("the sandbox refused") && why.contains(&words),
+        "{why}"
+    );
+    let told = asking.answer(&question, &["allow"]);
+    assert_eq!(told, "2\n");
+    assert!(project.file("target").is_dir());
+}
+
+// proves PE-12 (part: no)
+#[test]
+fn a_refusal_that_a_person_does_not_lift_is_told_with_what_was_printed() {
+    let project = runs("no", "echo before; mkdir target");
+    let mut asking = Asking::new(&project, &[]);
+    let question = asking.question();
+    let told = asking.answer(&question, &["deny", "-m", "not now"]);
+    assert!(
+        told.contains("before\n") && told.contains("Read-only file system"),
+        "{told}"
+    );
+    assert!(told.contains("not now"), "{told}");
+    assert!(!project.file("target").exists());
+}
+
+// proves PE-12 (part: session)
+#[test]
+fn what_a_person_always_allows_is_not_refused_again() {
+    let call = "reply = [{ tool = \"Bash\", input = { command = \"touch one && echo did\" } }]";
+    let script = format!(
+        "[[rule]]\nwhen.turn = 1\n{call}\n[[rule]]\nwhen.turn = 2\n{call}\n\
+         [[rule]]\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n"
+    );
+    let project = Project::new("held-session", &script);
+    let mut asking = Asking::new(&project, &[]);
+    let question = asking.question();
+    let id = question["request_id"].as_str().unwrap();
+    let shown = stdout(&project.run(&["requests", "show", id]));
+    assert!(shown.contains("1  Bash(touch one)"), "{shown}");
+    assert!(shown.contains("2  Outside(touch one)"), "{shown}");
+    // The second call is not asked about.
+    let told = asking.answer(&question, &["--always=session"]);
+    assert_eq!(told, "did\n");
+    assert!(project.file("one").is_file());
+}
+
+// proves PE-12 (part: outside)
+#[test]
+fn outside_the_sandbox_a_command_runs_only_if_a_person_or_a_rule_says_so() {
+    let input =
+        "{ command = \"touch ../beside && echo out ${POSSE_CONFINED:-free}\", outside = true }";
+    let project = project("outside", input);
+    let denied = told(
+        &project,
+        &["--permission-mode", "acceptEdits", "--allowedTools", "Bash"],
+    );
+    assert!(
+        denied.contains("it would run outside the sandbox"),
+        "{denied}"
+    );
+    assert!(!project.file("../beside").exists());
+    let mut asking = Asking::new(&project, &["--permission-mode", "acceptEdits"]);
+    let question = asking.question();
+    let told_ = asking.answer(&question, &["allow"]);
+    assert_eq!(told_, "out free\n");
+    assert!(project.file("../beside").exists());
+    // Inside, though an agent may write everywhere.
+    std::fs::remove_file(project.file("../beside")).unwrap();
+    let settings = r#"{"sandbox": {"allowOutside": false}}"#;
+    let never = told(&project, &["--settings", settings]);
+    assert!(never.contains("no command runs outside"), "{never}");
+    let command = "touch ../beside && echo out ${POSSE_CONFINED:-free}";
+    let plain = runs("ruled", command);
+    let settings = serde_json::json!({"sandbox": {"outside": [command]}}).to_string();
+    assert_eq!(told(&plain, &["--settings", &settings]), "out free\n");
+    assert!(plain.file("../beside").exists());
+}
+
+// proves PE-09 (part: deny rules)
+#[test]
+fn a_deny_rule_holds_for_programs() {
+    let project = runs(
+        "deny",
+        "python3 -c 'print(open(\"sec\" + \"ret.txt\").read())'; python3 -c 'open(\"ke\" + \"pt.txt\", \"a\").write(\"x\")'; echo end",
+    );
+    std::fs::write(project.file("secret.txt"), "TOPSECRET").unwrap();
+    std::fs::write(project.file("kept.txt"), "kept").unwrap();
+    for (mode, deny) in [
+        ("acceptEdits", ["Read(./secret.txt)", "Edit(kept.txt)"]),
+        ("bypassPermissions", ["Read(*cret.txt)", "Edit(./kept.*)"]),
+    ] {
+        let deny = deny.join(",");
+        let told = told(
+            &project,
+            &["--permission-mode", mode, "--disallowedTools", &deny],
+        );
+        assert!(
+            !told.contains("TOPSECRET") && told.contains("end"),
+            "{mode}: {told}"
+        );
+        let kept = std::fs::read_to_string(project.file("kept.txt")).unwrap();
+        assert_eq!(kept, "kept", "{mode}: {told}");
+    }
+}
+
+// proves PE-11 (part: appears)
+#[test]
+fn what_appears_and_would_run_later_is_moved_away_and_told() {
+    let project = runs("appears", "cp made .envrc; mkdir .vscode; echo ok");
+    std::fs::write(project.file("made"), "curl evil").unwrap();
+    let told = told(&project, &["--permission-mode", "acceptEdits"]);
+    assert!(told.starts_with("ok\n"), "{told}");
+    for name in [".envrc", ".vscode"] {
+        assert!(!project.file(name).exists(), "{name}");
+        let words = format!("{name} was made by the command and moved to ");
+        let line = told.lines().find(|line| line.contains(&words)).unwrap();
+        let moved = line
+            .split(&words)
+            .nth(1)
+            .unwrap()
+            .split(": ")
+            .next()
+            .unwrap();
+        assert!(Path::new(moved).exists(), "{moved}");
+    }
+}
+
+// proves PE-16
+#[test]
+fn a_command_sees_none_of_posses_secrets_and_cannot_speak_for_the_user() {
+    let posse = env!("CARGO_BIN_EXE_posse");
+    let command = format!(
+        "env; ls -la $POSSE_HOME $HOME; cat $POSSE_HOME/posse.db | wc -c; find $POSSE_HOME -name '*.sock'; \
+         tr '\\0' '\\n' </proc/*/environ; ps ax | wc -l; p={posse}; $p requests list; $p sessions list; echo end"
+    );
+    let project = runs("secrets", &command);
+    let output = project
+        .posse(&[
+            "-p",
+            "go",
+            "--permission-mode",
+            "acceptEdits",
+            "--allowedTools",
+            "Bash",
+        ])
+        .env("POSSE_SANDBOX", "required")
+        .env("ANTHROPIC_API_KEY", "sk-ant-TOPSECRET")
+        .env("GITHUB_TOKEN", "TOPSECRET")
+        .output()
+        .unwrap();
+    let told = stdout(&output);
+    assert!(told.contains("end"), "{told} {}", stderr(&output));
+    assert!(!told.contains("TOPSECRET"), "{told}");
+    assert!(!told.contains(".sock\n"), "{told}");
+    assert!(!told.contains("go"), "no session is seen: {told}");
+}
+
+// proves PE-14 (part: checks and skills)
+#[test]
+fn commands_of_skills_are_held_too() {
+    let script = "[[rule]]\nreply = [{ text = \"done\" }]\n";
+    let project = Project::new("held-skill", script);
+    let directory = project.file(".posse/skills/look");
+    std::fs::create_dir_all(&directory).unwrap();
+    let text = "---\nname: look\ndescription: looks\n---\nIt says !`touch made; ls`.\n";
+    std::fs::write(directory.join("SKILL.md"), text).unwrap();
+    let output = project
+        .posse(&["-p", "/look"])
+        .env("POSSE_SANDBOX", "required")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(!project.file("made").exists());
+}
+
+// proves PE-09 (part: background)
+#[test]
+fn a_command_in_the_background_is_held_too() {
+    let script = "[[rule]]\nwhen.turn = 1\nreply = [{ tool = \"Bash\", input = { command = \"touch made; touch ../beside; echo ended\", run_in_background = true } }]\n\
+                  [[rule]]\nwhen.turn = 2\nreply = [{ text = \"waiting\" }]\n\
+                  [[rule]]\nreply = [{ text = \"{{user}}\" }]\n";
+    let project = Project::new("held-background", script);
+    let told = told(&project, &["--permission-mode", "acceptEdits"]);
+    assert!(
+        told.contains("completed") || told.contains("waiting"),
+        "{told}"
+    );
+    assert!(project.file("made").exists() && !project.file("../beside").exists());
+}
+
+// proves PE-13 (part: doctor)
+#[test]
+fn doctor_says_what_holds_and_what_does_not() {
+    let project = runs("doctor", "true");
+    std::fs::create_dir_all(project.file("../home/.ssh")).unwrap();
+    let list = |sandbox: &str, arguments: &[&str]| {
+        let mut posse = project.posse(arguments);
+        posse.env("POSSE_SANDBOX", sandbox).output().unwrap()
+    };
+    let output = list("auto", &["doctor", "--sandbox", "--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let found: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(found["tier"], "A", "{found}");
+    assert!(found["command_ms"].as_f64().unwrap() > 0.0, "{found}");
+    let hidden = found["hidden"].to_string();
+    assert!(hidden.contains("home/.ssh"), "{hidden}");
+    let plain = stdout(&list("auto", &["doctor", "--sandbox"]));
+    assert!(
+        plain.starts_with("tier      A: namespaces, Landlock "),
+        "{plain}"
+    );
+    let checks = stdout(&list("auto", &["doctor"]));
+    assert!(checks.contains("sandbox  tier A: namespaces"), "{checks}");
+    let off = list("off", &["doctor", "--sandbox"]);
+    assert_eq!(off.status.code(), Some(1));
+    assert!(stdout(&off).contains("the sandbox is off in your settings"));
+    let checks = stdout(&list("off", &["doctor"]));
+    assert!(checks.contains("sandbox  off: rules decide"), "{checks}");
+    let wrong = list("maybe", &["doctor", "--sandbox"]);
+    assert!(stderr(&wrong).contains("`maybe` is none of auto, required and off"));
+}
