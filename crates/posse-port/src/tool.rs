@@ -212,9 +212,15 @@ pub enum FollowUp {
         /// Its input.
         input: RawJson,
     },
-    /// The sandbox has refused something to the command, which has failed with this content. A
+    /// The sandbox has refused something to the command, which has ended with this content. A
     /// person may allow it, and then the tool runs again.
-    Refused(SandboxRefusal),
+    Refused {
+        /// What it was refused.
+        refusal: SandboxRefusal,
+        /// True if the command has failed; false if that cannot be told, since its parts have
+        /// exit codes of their own.
+        failed: bool,
+    },
 }
 
 impl std::fmt::Debug for FollowUp {
@@ -226,7 +232,7 @@ impl std::fmt::Debug for FollowUp {
             Self::Mode(mode) => f.debug_tuple("Mode").field(mode).finish(),
             Self::Runs(run) => f.debug_tuple("Runs").field(&run.id).finish(),
             Self::ToolFirst { tool, .. } => f.debug_tuple("ToolFirst").field(tool).finish(),
-            Self::Refused(refusal) => f.debug_tuple("Refused").field(refusal).finish(),
+            Self::Refused { refusal, .. } => f.debug_tuple("Refused").field(refusal).finish(),
         }
     }
 }

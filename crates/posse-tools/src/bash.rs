@@ -234,22 +234,26 @@ impl TypedTool for Bash {
         for line in left.chain(after.check()) {
             note(&mut told, &line);
         }
-        match ending::fault(&ending, limit) {
-            None => Ok(ToolOutput::text(told)),
-            Some(fault) => {
-                let refused = match ending.how {
-                    How::Exited(_) => after.refused(&told, &context.workspace),
-                    How::TimedOut | How::Interrupted => None,
-                };
-                note(&mut told, &fault);
-                match refused {
-                    Some(refusal) => Ok(ToolOutput {
-                        content: vec![ToolContent::text(told)],
-                        then: FollowUp::Refused(refusal),
-                    }),
-                    None => Err(tell(told)),
-                }
+        let fault = ending::fault(&ending, limit);
+        let refused = match ending.how {
+            How::Exited(_) if fault.is_some() || has_parts(&input.command) => {
+                after.refused(&told, &context.workspace)
             }
+            How::Exited(_) | How::TimedOut | How::Interrupted => None,
+        };
+        if let Some(fault) = &fault {
+            note(&mut told, fault);
+        }
+        match (refused, fault) {
+            (Some(refusal), fault) => Ok(ToolOutput {
+                content: vec![ToolContent::text(told)],
+                then: FollowUp::Refused {
+                    refusal,
+                    failed: fault.is_some(),
+                },
+            }),
+            (None, Some(_)) => Err(tell(told)),
+            (None, None) => Ok(ToolOutput::text(told)),
         }
     }
 
@@ -268,6 +272,12 @@ fn limit(input: &BashInput) -> Result<Option<Duration>, ToolError> {
         None if input.run_in_background == Some(true) => Ok(None),
         None => Ok(Some(Duration::from_millis(LIMIT))),
     }
+}
+
+/// Returns true if the exit code of a command may be that of another part than the one that failed,
+/// as in `make | tail`.
+fn has_parts(command: &str) -> bool {
+    command.contains(['|', ';', '&', '\n'])
 }
 
 /// Appends a line.

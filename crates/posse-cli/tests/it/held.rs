@@ -143,6 +143,20 @@ fn what_the_sandbox_refuses_is_asked_and_runs_again_once_it_is_allowed() {
     assert!(project.file("target").is_dir());
 }
 
+// proves PE-12 (part: told)
+#[test]
+fn a_refusal_is_noticed_behind_a_pipe() {
+    let project = runs("pipe", "mkdir target 2>&1 | tail -1");
+    let mut asking = Asking::new(&project, &[]);
+    let question = asking.question();
+    assert_eq!(asking.answer(&question, &["allow"]), "(no output)\n");
+    assert!(project.file("target").is_dir());
+    // With nobody there it is told.
+    std::fs::remove_dir(project.file("target")).unwrap();
+    let told = told(&project, &[]);
+    assert!(told.contains("(the sandbox refused it to write "), "{told}");
+}
+
 // proves PE-12 (part: no)
 #[test]
 fn a_refusal_that_a_person_does_not_lift_is_told_with_what_was_printed() {
@@ -353,4 +367,136 @@ fn doctor_says_what_holds_and_what_does_not() {
     assert!(checks.contains("sandbox  off: rules decide"), "{checks}");
     let wrong = list("maybe", &["doctor", "--sandbox"]);
     assert!(stderr(&wrong).contains("`maybe` is none of auto, required and off"));
+}
+
+/// What an attack tries at once: to write beside the workspace, to read a secret, to change what git
+/// runs, and to leave a file that other programs run. It may leave `made`.
+const ATTACK: &str = "touch $BESIDE/beside; cat ~/.ssh/id; python3 -c 'open(\".git/config\", \"a\").write(\"x\")'; \
+                      git config core.fsmonitor evil; cp made .envrc; touch made; cp made .envrc; echo ran";
+
+// proves PE-09 (part: worktrees)
+#[test]
+fn an_attack_fails_from_wherever_it_comes() {
+    let attack = format!("{{ command = '''{ATTACK}''' }}");
+    let behind = attack.replace(" }", ", run_in_background = true }");
+    let of_agent = format!(
+        "[[rule]]\nwhen = {{ agent = \"re:^/main/.\", turn = 1 }}\nreply = [{{ tool = \"Bash\", input = {attack} }}]\n\
+         [[rule]]\nwhen = {{ agent = \"re:^/main/.\" }}\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n"
+    );
+    let starts = |more: &str| {
+        format!(
+            "{of_agent}[[rule]]\nwhen.turn = 1\nreply = [{{ tool = \"Agent\", input = {{ description = \"x\", \
+             prompt = \"Go.\"{more} }} }}]\n[[rule]]\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n"
+        )
+    };
+    let main = |input: &str| {
+        format!(
+            "[[rule]]\nwhen.turn = 1\nreply = [{{ tool = \"Bash\", input = {input} }}]\n\
+             [[rule]]\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n"
+        )
+    };
+    for (name, script) in [
+        ("main", main(&attack)),
+        ("background", main(&behind)),
+        ("sub-agent", starts("")),
+        ("worktree", starts(", isolation = \"worktree\"")),
+        ("behind", starts(", run_in_background = true")),
+    ] {
+        let project = crate::worktrees::repository(&format!("held-{name}"));
+        let server = crate::crash::serve(&script);
+        let ssh = project.file("../home/.ssh");
+        std::fs::create_dir_all(&ssh).unwrap();
+        std::fs::write(ssh.join("id"), "TOPSECRET").unwrap();
+        let config = std::fs::read(project.file(".git/config")).unwrap();
+        let arguments = [
+            "-p",
+            "go",
+            "--permission-mode",
+            "acceptEdits",
+            "--allowedTools",
+            "Bash",
+        ];
+        let output = project
+            .posse(&arguments)
+            .env("POSSE_SANDBOX", "required")
+            .env("ANTHROPIC_BASE_URL", server.url())
+            .env("BESIDE", project.file("..").canonicalize().unwrap())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{name}: {}", stderr(&output));
+        let requests = server.requests();
+        let sent: Vec<_> = requests
+            .iter()
+            .map(|request| String::from_utf8_lossy(&request.body).into_owned())
+            .collect();
+        let says = |words: &str| sent.iter().any(|body| body.contains(words));
+        assert!(!says("TOPSECRET"), "{name}");
+        let told: Vec<&str> = sent
+            .iter()
+            .filter_map(|body| body.split("\"tool_result\"").nth(1))
+            .collect();
+        assert!(says("ran") && says("/.ssh/id: "), "{name}: {told:?}");
+        assert!(!project.file("../beside").exists(), "{name}");
+        assert_eq!(
+            std::fs::read(project.file(".git/config")).unwrap(),
+            config,
+            "{name}"
+        );
+        assert!(!project.file(".envrc").exists(), "{name}");
+        assert_eq!(project.file("made").exists(), name != "worktree", "{name}");
+    }
+}
+
+// proves PE-09 (part: background)
+#[test]
+fn nothing_of_64_commands_outlives_a_killed_posse() {
+    const COUNT: usize = 64;
+    let tag = format!("held-killed-{}", std::process::id());
+    let command = format!(
+        "trap '' TERM HUP; (exec -a {tag} sleep 600) & env -i setsid -f bash -c 'exec -a {tag} sleep 600'; \
+         mktemp $PWD/up.XXXXXX; wait; sleep 600"
+    );
+    let call = format!(
+        "{{ tool = \"Bash\", input = {{ command = '''{command}''', run_in_background = true }} }}"
+    );
+    let script = format!(
+        "[[rule]]\nwhen.turn = 1\nreply = [{}]\n[[rule]]\nreply = [{{ text = \"waiting\" }}]\n",
+        vec![call; COUNT].join(", ")
+    );
+    let project = Project::new("held-killed", &script);
+    let mounts = || std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let before = mounts();
+    let mut posse = project
+        .posse(&["-p", "go", "--permission-mode", "acceptEdits"])
+        .env("POSSE_SANDBOX", "required")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let running = || {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let lines = processes.filter_map(|it| std::fs::read(it.path().join("cmdline")).ok());
+        let is_one = |line: &Vec<u8>| line.starts_with(tag.as_bytes());
+        lines.filter(is_one).count()
+    };
+    let since = Instant::now();
+    let up = || std::fs::read_dir(project.file("")).unwrap().count();
+    while up() < COUNT || running() < 2 * COUNT {
+        let is_running = posse.try_wait().unwrap().is_none();
+        assert!(
+            is_running && since.elapsed() < PATIENCE,
+            "{} {}",
+            up(),
+            running()
+        );
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    posse.kill().unwrap();
+    posse.wait().unwrap();
+    let since = Instant::now();
+    while running() > 0 {
+        let left = running();
+        assert!(since.elapsed() < Duration::from_secs(1), "{left} are left");
+    }
+    assert_eq!(mounts(), before);
 }

@@ -547,7 +547,7 @@ fn answered(output: ToolOutput, call: &str, work: &mut Work) -> Answered {
         FollowUp::Operations(ops) => Consequence::Operations(ops),
         FollowUp::MailShown(numbers) => Consequence::MailShown(numbers),
         FollowUp::Mode(mode) => Consequence::Mode(mode),
-        FollowUp::Refused(refusal) => Consequence::Refused(refusal),
+        FollowUp::Refused { refusal, failed } => Consequence::Refused { refusal, failed },
         FollowUp::Runs(run) => {
             let (id, description, output) = (run.id, run.description.clone(), run.output.clone());
             work.begun.insert(id, (*run, call.to_owned()));

@@ -142,8 +142,11 @@ pub(crate) enum Consequence {
         description: String,
         output: PathBuf,
     },
-    /// The command has failed because the sandbox refused this.
-    Refused(SandboxRefusal),
+    /// The sandbox has refused this to the command, which has ended.
+    Refused {
+        refusal: SandboxRefusal,
+        failed: bool,
+    },
 }
 
 /// What to do about an input: first the commit, then the effects.

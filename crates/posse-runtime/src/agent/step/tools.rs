@@ -9,7 +9,7 @@ use posse_port::tool::{Intent, ToolError};
 use posse_protocol::{
     Answer, Answerer, ContentBlock, Denial, EntryKind, EventKind, Fault, FaultClass, GivenAnswer,
     Limit, Message, Outcome, PermissionMode, QuestionId, QuestionKind, Role, RunKind,
-    SandboxRefusal, ToolContent,
+    SandboxRefusal,
 };
 
 use crate::agent::skill::texts;
@@ -292,8 +292,9 @@ pub(super) fn on_call_done(
                     acting.calls[index].use_first(tool, input, intent);
                     return advance(machine, decision);
                 }
-                Consequence::Refused(refusal) => {
-                    return on_refused(machine, decision, index, content, refusal);
+                Consequence::Refused { refusal, failed } => {
+                    let ended = (texts(&content), failed);
+                    return on_refused(machine, decision, index, ended, refusal);
                 }
                 Consequence::Began {
                     id,
@@ -351,13 +352,12 @@ fn on_refused(
     machine: &mut Machine,
     decision: &mut Decision,
     index: usize,
-    content: Vec<ToolContent>,
+    (told, failed): (String, bool),
     refusal: SandboxRefusal,
 ) {
     let State::Acting(acting) = &mut machine.state else {
         return;
     };
-    let told = texts(&content);
     let (rights, call) = (&machine.rights, &mut acting.calls[index]);
     let mode = rights.rights.mode();
     let is_asked = rights.approver != Approver::Nobody
@@ -369,11 +369,11 @@ fn on_refused(
         call.ask(rights.agent, rights.name.clone(), why, decision);
         return advance(machine, decision);
     }
-    let outcome = failure(format!(
-        "{}\n{}",
-        told.trim_end(),
-        prompt::sandbox::refused(&refusal, mode)
-    ));
+    let why = prompt::sandbox::refused(&refusal, mode);
+    let outcome = CallOutcome {
+        is_error: failed,
+        ..failure(format!("{}\n{why}", told.trim_end()))
+    };
     if acting.stopping.is_none() && acting.calls[index].after_first(&outcome) {
         return advance(machine, decision);
     }
