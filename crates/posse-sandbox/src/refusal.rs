@@ -66,11 +66,7 @@ impl Refusals {
             let before = lines.get(at.saturating_sub(LINES_BEFORE)..at);
             let before = before.unwrap_or_default().iter().rev();
             let mut named = named_in(line);
-            named.extend(
-                before
-                    .flat_map(|line| quoted(line))
-                    .filter(|it| it.starts_with('/')),
-            );
+            named.extend(before.flat_map(|line| absolute_in(line)));
             let paths = named.iter().map(|name| plain(&directory.join(name)));
             found.extend(paths.filter(|path| is_refused(path)).take(1));
         }
@@ -94,6 +90,15 @@ fn named_in(line: &str) -> Vec<&str> {
     let subject = before.filter_map(|before| before.rsplit([' ', ':']).next());
     named.extend(subject.filter(|name| !name.is_empty()));
     named
+}
+
+/// Returns the absolute paths in a line: what is quoted, and words.
+fn absolute_in(line: &str) -> Vec<&str> {
+    let words = line.split_whitespace();
+    let words = words.map(|word| word.trim_end_matches([',', ':', ';', '.']));
+    let all = quoted(line).chain(words);
+    all.filter(|it| it.len() > 1 && it.starts_with('/'))
+        .collect()
 }
 
 /// Returns the texts in quotation marks of any kind.
@@ -191,6 +196,14 @@ mod tests {
                     at("target")
                 ),
                 vec!["target"],
+                vec![],
+            ),
+            (
+                format!(
+                    "error: failed to write {}\n\nCaused by:\n  Read-only file system (os error 30)",
+                    at("Cargo.lock")
+                ),
+                vec!["Cargo.lock"],
                 vec![],
             ),
             (

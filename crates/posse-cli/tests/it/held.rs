@@ -2,7 +2,8 @@
 //! when something is refused, and what they do not see.
 
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -499,4 +500,111 @@ fn nothing_of_64_commands_outlives_a_killed_posse() {
         assert!(since.elapsed() < Duration::from_secs(1), "{left} are left");
     }
     assert_eq!(mounts(), before);
+}
+
+/// Makes a checkout with a bit of everything that people work with.
+const MIXED: &str = r#"
+git init -q -b main; git config user.email a@b; git config user.name n; mkdir -p src tests
+printf '[package]\nname="x"\nversion="0.1.0"\nedition="2024"\n[workspace]\n' >Cargo.toml
+printf 'pub fn f()->u8{1}\n#[test]\nfn t(){assert_eq!(f(),1)}\n' >src/lib.rs
+printf 'int main(){return 0;}\n' >a.c; printf 'made: a.c\n\tgcc a.c -o made\n' >Makefile
+printf 'import multiprocessing as m\ndef test_m(tmp_path):\n    (tmp_path/"x").write_text("a")\n    with m.Manager() as g:\n        assert list(g.list([1])) == [1]\n' >tests/test_x.py
+printf '{"name":"x","version":"1.0.0","scripts":{"test":"node server.js"}}' >package.json
+printf 'const h=require("http");const s=h.createServer((q,r)=>r.end("ok")).listen(0,"127.0.0.1",()=>h.get({port:s.address().port},()=>process.exit(0)))' >server.js
+printf 'target\n.pytest_cache\n__pycache__\n' >.gitignore
+git add -A; git commit -qm one; git checkout -qb side; touch s; git add s; git commit -qm side; git checkout -q main; touch m; git add m; git commit -qm main; git checkout -q side"#;
+
+/// A checkout in which an agent runs commands as its user would.
+struct Checkout(Project);
+
+impl Checkout {
+    fn new(name: &str) -> Self {
+        let project = Project::new(&format!("held-{name}"), "");
+        let mut made = Command::new("bash");
+        made.args(["-ec", MIXED]).current_dir(project.file(""));
+        assert!(made.status().unwrap().success());
+        Self(project)
+    }
+
+    /// posse with an agent that runs a command, and the model that it talks to.
+    fn agent(&self, command: &str, arguments: &[&str]) -> (Command, Arc<posse_scripted::Server>) {
+        let input = serde_json::json!({ "command": command }).to_string();
+        let script = format!(
+            "[[rule]]\nwhen.turn = 1\nreply = [{{ tool = \"Bash\", json = {} }}]\n\
+             [[rule]]\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n",
+            Value::String(input)
+        );
+        let server = crate::crash::serve(&script);
+        let mut posse = self.0.posse(&[&["-p", "go"], arguments].concat());
+        // Toolchains are in the home of the user who runs the tests.
+        for name in ["HOME", "PATH"] {
+            posse.env(name, std::env::var_os(name).unwrap());
+        }
+        posse
+            .env("POSSE_SANDBOX", "required")
+            .env("ANTHROPIC_BASE_URL", server.url());
+        (posse, server)
+    }
+}
+
+// proves PE-09 (part: usual work)
+#[test]
+fn usual_work_is_not_refused() {
+    let checkout = Checkout::new("usual");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap();
+    let pytest = format!("{}/target/venv/bin/python -m pytest -q", root.display());
+    for command in [
+        "cargo check -q --offline",
+        "cargo test -q --offline",
+        "gcc a.c && ./a.out",
+        "make && ./made",
+        &pytest,
+        "npm test",
+        "node server.js",
+        "touch z && git add z && git commit -qm z && git log -1 --format=%s | grep -qx z",
+        "git rebase -q main && test -e m",
+        "echo q >q && git add q && git stash -q && git stash pop -q && test -e q",
+        "git worktree add -q linked -b linked && git -C linked status && git worktree remove linked",
+    ] {
+        let (mut posse, _server) = checkout.agent(command, &["--permission-mode", "acceptEdits"]);
+        posse.args(["--output-format", "json"]);
+        let output = posse.output().unwrap();
+        let result: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        let told = result["result"].as_str().unwrap();
+        assert!(
+            !told.contains("exit code") && !told.contains("refused"),
+            "{command}: {told}"
+        );
+    }
+}
+
+// proves PE-12 (part: told)
+#[test]
+fn in_default_mode_usual_work_is_one_question_that_names_the_path() {
+    let checkout = Checkout::new("usual-default");
+    for (command, path) in [
+        ("cargo check -q --offline", "Cargo.lock"),
+        ("gcc a.c", "a.out"),
+        ("touch y && git add y && git commit -qm y", "y"),
+        ("git commit -q --allow-empty -m empty", ".git/"),
+    ] {
+        let (mut posse, _server) = checkout.agent(command, &["--on-question", "wait"]);
+        posse.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut asking = Asking {
+            project: &checkout.0,
+            child: Some(posse.spawn().unwrap()),
+        };
+        let question = asking.question();
+        let why = question["why"].as_str().unwrap();
+        let named = checkout.0.file("").canonicalize().unwrap().join(path);
+        assert!(
+            why.contains(&named.display().to_string()),
+            "{command}: {why}"
+        );
+        let told = asking.answer(&question, &["allow"]);
+        assert!(!told.contains("exit code"), "{command}: {told}");
+    }
 }
