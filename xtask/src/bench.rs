@@ -6,6 +6,7 @@ mod fork;
 mod model;
 mod postgres;
 mod program;
+mod sandbox;
 mod server;
 mod spawn;
 mod startup;
@@ -202,8 +203,9 @@ fn once(binaries: &Path, name: &str, effort: Effort) -> Result<Vec<&'static str>
         "postgres" => postgres::run(binaries, effort)?,
         "feed" => feed::run(binaries, effort)?,
         "tui" => tui::run(binaries, effort)?,
+        "sandbox" => sandbox::run(binaries, effort)?,
         _ => bail!(
-            "there is no bench `{name}`; there are startup, model, turn, store, spawn, worktree, fork, team, postgres, feed and tui"
+            "there is no bench `{name}`; there are startup, model, turn, store, spawn, worktree, fork, team, postgres, feed, tui and sandbox"
         ),
     };
     println!("load before {load}, after {}", self::load()?);

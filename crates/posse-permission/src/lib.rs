@@ -21,4 +21,4 @@ pub use path::{behind_proc, may_be_guarded};
 pub use rights::{Consent, Outside, Rights};
 pub use rule::{ListedRule, Policy, RuleError, RuleList, Source};
 pub use rule_problem::RuleProblem;
-pub use shell::{named_paths, only_reads};
+pub use shell::{CommandWords, words};

@@ -2,6 +2,8 @@
 //! one must be plain and allowed.
 
 mod free;
+#[cfg(test)]
+mod fuzz;
 mod lexical;
 mod named;
 mod options;
@@ -78,9 +80,17 @@ fn parsed<T>(parse: impl FnOnce() -> Option<T>) -> Option<T> {
     catch_unwind(AssertUnwindSafe(parse)).ok().flatten()
 }
 
-/// Returns the paths that a command could name, absolute and with their `.` and `..`: what the disk
-/// has there counts for the verdict.
-pub fn named_paths(command: &str, workspace: &Workspace) -> BTreeSet<PathBuf> {
+/// What a command's words tell.
+pub struct CommandWords {
+    /// The paths that it could name, absolute and with their `.` and `..`: what the disk has there
+    /// counts for the verdict.
+    pub paths: BTreeSet<PathBuf>,
+    /// True if it only reads.
+    pub only_reads: bool,
+}
+
+/// Returns what a command's words tell.
+pub fn words(command: &str, workspace: &Workspace) -> CommandWords {
     let disk = CommandDisk::default();
     let line = Line::read(command, &disk, workspace);
     let files = line.script.files.iter().map(|file| &file.name);
@@ -91,13 +101,10 @@ pub fn named_paths(command: &str, workspace: &Workspace) -> BTreeSet<PathBuf> {
         let paths = places.map(|place| line.named(place, &value));
         paths.collect::<Vec<_>>()
     };
-    values.flat_map(named).collect()
-}
-
-/// Returns true if a command only reads, as far as its words tell.
-pub fn only_reads(command: &str, workspace: &Workspace) -> bool {
-    let disk = CommandDisk::default();
-    Line::read(command, &disk, workspace).only_reads(&Policy::default())
+    CommandWords {
+        paths: values.flat_map(named).collect(),
+        only_reads: line.only_reads(&Policy::default()),
+    }
 }
 
 /// The rules that a command is compared with.

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_permission::only_reads;
 use posse_port::clock::SystemClock;
 use posse_port::confinement::Where;
 use posse_port::tool::{
@@ -89,7 +88,8 @@ impl Bash {
         let Subject::Runs { disk, is_held, .. } = &context.subject else {
             return Err(tell("the shell was permitted no command"));
         };
-        if let Some(path) = command_disk::changed(disk, &command_disk::look(command, workspace)) {
+        let (now, _) = command_disk::look(command, workspace);
+        if let Some(path) = command_disk::changed(disk, &now) {
             return Err(tell(format!(
                 "{} leads elsewhere since the command was judged: call it again",
                 path.display()
@@ -194,13 +194,14 @@ impl TypedTool for Bash {
             ));
         }
         let is_background = input.run_in_background == Some(true);
-        let only_reads = !is_background && only_reads(&input.command, workspace);
+        let (disk, only_reads) = command_disk::look(&input.command, workspace);
+        let only_reads = only_reads && !is_background;
         Ok(Intent {
             read_only: only_reads,
             beside_others: only_reads,
             subject: Subject::Runs {
                 command: input.command.clone(),
-                disk: command_disk::look(&input.command, workspace),
+                disk,
                 is_held: !outside && sandbox.is_some_and(Sandbox::holds),
                 outside,
             },
@@ -235,14 +236,14 @@ impl TypedTool for Bash {
             note(&mut told, &line);
         }
         let fault = ending::fault(&ending, limit);
-        let refused = match ending.how {
+        let (refused, notes) = match ending.how {
             How::Exited(_) if fault.is_some() || has_parts(&input.command) => {
                 after.refused(&told, &context.workspace)
             }
-            How::Exited(_) | How::TimedOut | How::Interrupted => None,
+            How::Exited(_) | How::TimedOut | How::Interrupted => (None, Vec::new()),
         };
-        if let Some(fault) = &fault {
-            note(&mut told, fault);
+        for line in fault.iter().chain(&notes) {
+            note(&mut told, line);
         }
         match (refused, fault) {
             (Some(refusal), fault) => Ok(ToolOutput {

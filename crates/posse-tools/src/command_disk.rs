@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use posse_permission::{behind_proc, named_paths};
+use posse_permission::{behind_proc, words};
 use posse_port::tool::{CommandDisk, LeadKind, PathLead, Workspace};
 
 /// Maximum number of paths that are looked at.
@@ -14,17 +14,20 @@ const MOST_PATHS: usize = 2000;
 /// Maximum number of links that a path is followed through, as in the kernel.
 const MOST_LINKS: usize = 40;
 
-/// Looks at the paths that a command names.
-pub(crate) fn look(command: &str, workspace: &Workspace) -> CommandDisk {
-    let named = named_paths(command, workspace);
-    CommandDisk {
-        is_cut: named.len() > MOST_PATHS,
-        leads: named
+/// Looks at the paths that a command names. Returns what is there, and whether the command only
+/// reads, as far as its words tell.
+pub(crate) fn look(command: &str, workspace: &Workspace) -> (CommandDisk, bool) {
+    let words = words(command, workspace);
+    let disk = CommandDisk {
+        is_cut: words.paths.len() > MOST_PATHS,
+        leads: words
+            .paths
             .into_iter()
             .take(MOST_PATHS)
             .filter_map(|named| lead(named, &workspace.cwd))
             .collect(),
-    }
+    };
+    (disk, words.only_reads)
 }
 
 /// Returns a path that leads elsewhere now, and did not when the command was judged.
@@ -92,6 +95,10 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    fn look(command: &str, workspace: &Workspace) -> CommandDisk {
+        super::look(command, workspace).0
+    }
 
     #[test]
     fn links_are_followed_as_the_kernel_does() {

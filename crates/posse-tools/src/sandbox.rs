@@ -113,21 +113,34 @@ pub(crate) struct AfterCommand {
 }
 
 impl AfterCommand {
-    /// Returns what the sandbox has refused to a command that has failed, from what it printed.
-    pub(crate) fn refused(&self, printed: &str, workspace: &Workspace) -> Option<SandboxRefusal> {
-        let (plan, directory) = self.plan.as_ref()?;
+    /// Returns what the sandbox has refused to a command, from what it printed, and what is told of
+    /// what no person can lift.
+    pub(crate) fn refused(
+        &self,
+        printed: &str,
+        workspace: &Workspace,
+    ) -> (Option<SandboxRefusal>, Vec<String>) {
+        let Some((plan, directory)) = &self.plan else {
+            return (None, Vec::new());
+        };
         let found = Refusals::in_output(printed, directory, plan);
-        let write: BTreeSet<PathBuf> = found
-            .write
-            .into_iter()
-            .filter_map(|path| to_be_opened(path, workspace))
-            .collect();
+        let (mut write, mut notes) = (BTreeSet::new(), Vec::new());
+        for path in found.write {
+            match to_be_opened(&path, workspace) {
+                Some(opened) => drop(write.insert(opened)),
+                None => notes.push(format!(
+                    "(the sandbox keeps {} from being written: it would have to run outside)",
+                    path.display()
+                )),
+            }
+        }
         let refusal = SandboxRefusal {
             write: write.into_iter().collect(),
             read: found.read,
             network: found.network,
         };
-        (refusal != SandboxRefusal::default()).then_some(refusal)
+        let refusal = Some(refusal).filter(|it| *it != SandboxRefusal::default());
+        (refusal, notes)
     }
 
     /// Moves away what must not stay, and returns what the model is told about it.
@@ -142,9 +155,9 @@ impl AfterCommand {
 
 /// Returns what must be writable for a path to be written: itself, or the directory that it would
 /// be made in. None if that would open far more than was meant.
-fn to_be_opened(path: PathBuf, workspace: &Workspace) -> Option<PathBuf> {
+fn to_be_opened(path: &Path, workspace: &Workspace) -> Option<PathBuf> {
     if workspace.reach().any(|root| path.starts_with(root)) {
-        return Some(path);
+        return Some(path.to_owned());
     }
     let existing = path.ancestors().find(|path| path.exists())?;
     let kept = workspace.reach().chain(workspace.home.as_deref());

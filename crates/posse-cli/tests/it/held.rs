@@ -118,6 +118,9 @@ fn a_command_that_nobody_was_asked_about_changes_what_its_mode_lets_file_tools_c
             assert_eq!(told.lines().any(|line| line == name), writes, "{told}");
         }
         assert!(!project.file("../beside").exists(), "{mode}");
+        // To open the directory above would open far more.
+        let words = "beside from being written: it would have to run outside)";
+        assert!(told.contains(words), "{mode}: {told}");
     }
 }
 

@@ -7,7 +7,7 @@ use posse_protocol::{PermissionMode, SandboxRefusal};
 /// Returns why a person is asked about a command that has run.
 pub(crate) fn question(refusal: &SandboxRefusal) -> String {
     format!(
-        "the sandbox refused it {}; it has ended, and would run again with that",
+        "the sandbox refused it {}; run it again with that?",
         what(refusal)
     )
 }
