@@ -209,6 +209,13 @@ impl Plan {
         self.cgroups.push(door);
     }
 
+    /// Returns what is kept that a path is, or lies beneath.
+    pub fn kept_at(&self, path: &Path) -> Option<&Path> {
+        let mut above = self.mounts.iter().rev();
+        let mount = above.find(|mount| path.starts_with(&mount.path))?;
+        (mount.kind == MountKind::Keep).then_some(&mount.path)
+    }
+
     /// Returns true if what is mounted at this path is to be writable.
     pub(crate) fn is_writable(&self, path: &Path) -> bool {
         let mut above = self.mounts.iter().rev();

@@ -90,9 +90,9 @@ pub(crate) struct CommandRequest<'a> {
 }
 
 impl CommandRequest<'_> {
-    /// Returns true if a person has opened this path, or something in it.
+    /// Returns true if a person has opened this very path.
     fn opens(&self, path: &Path) -> bool {
-        self.opened.iter().any(|opened| opened.starts_with(path))
+        self.opened.iter().any(|opened| opened == path)
     }
 }
 
@@ -126,7 +126,7 @@ impl AfterCommand {
         let found = Refusals::in_output(printed, directory, plan);
         let (mut write, mut notes) = (BTreeSet::new(), Vec::new());
         for path in found.write {
-            match to_be_opened(&path, workspace) {
+            match to_be_opened(&path, plan, workspace) {
                 Some(opened) => drop(write.insert(opened)),
                 None => notes.push(format!(
                     "(the sandbox keeps {} from being written: it would have to run outside)",
@@ -153,9 +153,12 @@ impl AfterCommand {
     }
 }
 
-/// Returns what must be writable for a path to be written: itself, or the directory that it would
-/// be made in. None if that would open far more than was meant.
-fn to_be_opened(path: &Path, workspace: &Workspace) -> Option<PathBuf> {
+/// Returns what must be writable for a path to be written: itself, what is kept around it, or the
+/// directory that it would be made in. None if that would open far more than was meant.
+fn to_be_opened(path: &Path, plan: &Plan, workspace: &Workspace) -> Option<PathBuf> {
+    if let Some(kept) = plan.kept_at(path) {
+        return Some(if path.exists() { path } else { kept }.to_owned());
+    }
     if workspace.reach().any(|root| path.starts_with(root)) {
         return Some(path.to_owned());
     }
@@ -163,7 +166,9 @@ fn to_be_opened(path: &Path, workspace: &Workspace) -> Option<PathBuf> {
     let kept = workspace.reach().chain(workspace.home.as_deref());
     let is_wide =
         existing.parent().is_none() || kept.into_iter().any(|it| it.starts_with(existing));
-    (!is_wide).then(|| existing.to_owned())
+    // What git runs is in there, too.
+    let is_git = existing.ends_with(".git") || existing.join("hooks").is_dir();
+    (!is_wide && !is_git).then(|| existing.to_owned())
 }
 
 fn told(finding: &Finding) -> String {
@@ -227,6 +232,10 @@ impl Sandbox {
         let mut surroundings = Surroundings::look(&bounds, probe.support, &temporary, &nested);
         for repository in &mut surroundings.repositories {
             repository.keep.retain(|path| !request.opens(path));
+            if !tier.has_mounts() {
+                // It cannot keep anything; somebody has agreed to that.
+                repository.keep.clear();
+            }
         }
         let plan = Plan::new(&bounds, &surroundings)?;
         let is_writing = !bounds.write.is_empty() && !bounds.write.contains(&"/".into());
@@ -286,6 +295,12 @@ impl Sandbox {
         let access = |path: &Path| request.files.access(path, workspace, request.unasked);
         let survey = self.0.surveys.of(&bounds, &ruled, request.unasked, access);
         bounds.hide.retain(|path| !request.opens(path));
+        // What a person has opened beneath something hidden.
+        for path in request.opened {
+            if bounds.access(path) == FileAccess::Hidden {
+                bounds.show.push(path.clone());
+            }
+        }
         let named = ruled.named.iter().filter(|path| path.exists());
         let guarded = named.chain(&survey.guarded);
         for path in guarded.filter(|path| !request.opens(path)) {
@@ -295,7 +310,26 @@ impl Sandbox {
                 FileAccess::Write => {}
             }
         }
-        (bounds, survey.repositories)
+        let mut repositories = survey.repositories;
+        repositories.extend(self.repository_above(workspace, &mut bounds));
+        (bounds, repositories)
+    }
+
+    /// Returns the checkout that the workspace is a part of, if its top lies above the workspace,
+    /// and opens its git directory: what decides there what git runs is kept.
+    fn repository_above(&self, workspace: &Workspace, bounds: &mut Confinement) -> Option<PathBuf> {
+        if bounds.access(&workspace.cwd) != FileAccess::Write {
+            return None;
+        }
+        let mut above = workspace.cwd.ancestors();
+        let top = above.find(|top| top.join(".git").symlink_metadata().is_ok())?;
+        let git = top.join(".git");
+        let is_above = bounds.access(top) != FileAccess::Write && git.is_dir() && !git.is_symlink();
+        if !is_above {
+            return None;
+        }
+        bounds.write.push(git);
+        Some(top.to_owned())
     }
 
     fn job(&self, request: &CommandRequest<'_>) -> Job {

@@ -14,6 +14,7 @@ use super::{AgentSources, DefinitionSet, DefinitionSource, HasName, InlineAgents
 use crate::config::search_paths::SearchPaths;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::config::trust::record::SeenFiles;
+use crate::config::trust::workspace::has_git;
 use crate::config::trust::{FileKind, FileState, LookedFile, Trust};
 
 /// Names whose directory has something that can count.
@@ -211,8 +212,4 @@ fn marked(root: &Path, cwd: &Path) -> Vec<PathBuf> {
         }
     }
     found
-}
-
-fn has_git(directory: &Path) -> bool {
-    directory.join(".git").symlink_metadata().is_ok()
 }

@@ -611,3 +611,73 @@ fn in_default_mode_usual_work_is_one_question_that_names_the_path() {
         assert!(!told.contains("exit code"), "{command}: {told}");
     }
 }
+
+// proves PE-12 (part: once)
+#[test]
+fn a_yes_opens_no_more_than_was_asked() {
+    let home = Project::place("held-opened");
+    let _ = std::fs::remove_dir_all(&home);
+    std::fs::create_dir_all(home.join(".ssh")).unwrap();
+    for name in ["id", "other"] {
+        std::fs::write(home.join(".ssh").join(name), format!("SECRET {name}")).unwrap();
+    }
+    let script = "[[rule]]\nwhen.turn = 1\nreply = [{ tool = \"Bash\", input = { command = \"cat ~/.ssh/other; cat ~/.ssh/id || exit 1\" } }]\n\
+                  [[rule]]\nreply = [{ text = \"{{tool}}\" }]\n";
+    let project = Project::in_home(&home, "held-opened-w", script);
+    // Only the last line is about a file that is asked for.
+    let mut asking = Asking::new(&project, &["--permission-mode", "acceptEdits"]);
+    let question = asking.question();
+    let why = question["why"].as_str().unwrap().to_owned();
+    assert!(
+        why.contains("/.ssh/id") && why.contains("/.ssh/other"),
+        "{why}"
+    );
+    let told = asking.answer(&question, &["allow"]);
+    assert!(
+        told.contains("SECRET id") && told.contains("SECRET other"),
+        "{told}"
+    );
+    // Another file there stays hidden.
+    std::fs::write(home.join(".ssh/third"), "SECRET third").unwrap();
+    let script = script.replace(
+        "~/.ssh/other; cat",
+        "~/.ssh/third 2>/dev/null; ls ~/.ssh 2>/dev/null; cat",
+    );
+    let project = Project::in_home(&home, "held-opened-w", &script);
+    let mut asking = Asking::new(&project, &["--permission-mode", "acceptEdits"]);
+    let question = asking.question();
+    let told = asking.answer(&question, &["allow"]);
+    assert!(
+        told.contains("SECRET id") && !told.contains("third"),
+        "{told}"
+    );
+}
+
+// proves PE-11 (part: attacks)
+#[test]
+fn in_a_part_of_a_checkout_commits_work_and_hooks_cannot_be_made() {
+    let project = crate::worktrees::repository("held-part");
+    std::fs::create_dir_all(project.file("sub")).unwrap();
+    let config = std::fs::read(project.file(".git/config")).unwrap();
+    let command = "touch a && git add a && git -c user.name=n -c user.email=e commit -qm part && echo did; \
+                   touch ../beside; cp a ../.git/hooks/post-commit; git config core.fsmonitor evil; true";
+    let input = serde_json::json!({ "command": command }).to_string();
+    let script = format!(
+        "[[rule]]\nwhen.turn = 1\nreply = [{{ tool = \"Bash\", json = {} }}]\n\
+         [[rule]]\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n",
+        Value::String(input)
+    );
+    let server = crate::crash::serve(&script);
+    let output = project
+        .posse(&["-p", "go", "--permission-mode", "acceptEdits"])
+        .current_dir(project.file("sub"))
+        .env("POSSE_SANDBOX", "required")
+        .env("ANTHROPIC_BASE_URL", server.url())
+        .output()
+        .unwrap();
+    let told = stdout(&output);
+    assert!(told.starts_with("did\n"), "{told} {}", stderr(&output));
+    assert!(!project.file("beside").exists());
+    assert!(!project.file(".git/hooks/post-commit").exists());
+    assert_eq!(std::fs::read(project.file(".git/config")).unwrap(), config);
+}

@@ -34,8 +34,13 @@ impl WorkspaceKey {
 
 /// Returns the nearest directory upwards that has an entry `.git`, else the directory itself.
 pub(crate) fn root(directory: &Path) -> &Path {
-    let has_git = |it: &&Path| it.join(".git").symlink_metadata().is_ok();
-    directory.ancestors().find(has_git).unwrap_or(directory)
+    let mut above = directory.ancestors();
+    above.find(|it| has_git(it)).unwrap_or(directory)
+}
+
+/// Returns true if a directory has an entry `.git`.
+pub(crate) fn has_git(directory: &Path) -> bool {
+    directory.join(".git").symlink_metadata().is_ok()
 }
 
 /// Returns true if trust in this directory can be kept. That in `/`, in the home directory and in
