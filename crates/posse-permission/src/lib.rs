@@ -17,7 +17,7 @@ mod shell;
 mod suggest;
 
 pub use decide::{Verdict, decide};
-pub use path::{behind_proc, may_be_guarded};
+pub use path::{behind_proc, guarded_names, may_be_guarded};
 pub use rights::{Consent, Outside, Rights};
 pub use rule::{ListedRule, Policy, RuleError, RuleList, Source};
 pub use rule_problem::RuleProblem;

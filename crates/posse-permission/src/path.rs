@@ -391,7 +391,7 @@ const PROTECTED: &[&str] = &[
 const WATCHED: &[&str] = &[
     ".github/workflows",
     "conftest.py",
-    "HEAD",
+    HEAD,
     "mise.toml",
     "rust-toolchain",
     "rust-toolchain.toml",
@@ -405,6 +405,22 @@ pub fn may_be_guarded(name: &std::ffi::OsStr) -> bool {
     };
     PROTECTED.iter().chain(WATCHED).any(is_last)
 }
+
+/// Returns the names of files that must not appear in a directory that people work in. `unasked` if
+/// no person has agreed to what makes them.
+pub fn guarded_names(unasked: bool) -> Vec<&'static str> {
+    // Package tools make it; what they run in it is named by a file that is protected.
+    let made = ".yarn";
+    let protected = PROTECTED.iter().filter(|name| **name != made);
+    let watched = WATCHED.iter().filter(|name| unasked && **name != HEAD);
+    protected
+        .chain(watched.filter(|name| !name.contains('/')))
+        .copied()
+        .collect()
+}
+
+/// With it a directory can become a repository, and many programs write one.
+const HEAD: &str = "HEAD";
 
 /// Returns the watched name in a path.
 pub(super) fn watched(path: &Path, workspace: &Workspace) -> Option<&'static str> {

@@ -20,6 +20,8 @@ pub struct Policy {
     pub(super) allow: Vec<Rule>,
     /// The only tools that may be used; `None` for all.
     tools: Option<Vec<String>>,
+    /// True if no command may run outside the sandbox, whatever rules allow.
+    pub(super) is_kept_inside: bool,
 }
 
 /// Where rules come from, which decides what their paths mean. Directories are absolute and
@@ -184,6 +186,17 @@ impl Policy {
         self.tools = Some(tools);
     }
 
+    /// Forbids that commands run outside the sandbox, whatever rules allow.
+    pub fn keep_inside(&mut self) {
+        self.is_kept_inside = true;
+    }
+
+    /// Returns true if rules deny every edit, or ask about every one and no person has agreed.
+    pub(super) fn forbids_edits(&self, unasked: bool) -> bool {
+        let names = |rule: &Rule| rule.names_tool("Edit") || rule.names_tool("Write");
+        self.deny.iter().any(names) || unasked && self.ask.iter().any(names)
+    }
+
     /// Returns true if the tool is not one of those that may be used.
     pub(super) fn leaves_out(&self, tool: &str) -> bool {
         let among = |tools: &Vec<String>| tools.iter().any(|known| known == tool);
@@ -267,6 +280,14 @@ impl FileGuard for Policy {
     fn asks_reading(&self, path: &Path, workspace: &Workspace) -> bool {
         self.ask.iter().any(|rule| match &rule.about {
             About::Read(pattern) => pattern.touches(path, workspace),
+            _ => false,
+        })
+    }
+
+    fn denies_editing(&self, path: &Path, workspace: &Workspace) -> bool {
+        self.deny.iter().any(|rule| match &rule.about {
+            About::Editing => true,
+            About::Read(pattern) | About::Edit(pattern) => pattern.touches(path, workspace),
             _ => false,
         })
     }

@@ -310,7 +310,8 @@ impl<'a> Line<'a> {
     pub(super) fn outside_allowed(&self, policy: &Policy) -> bool {
         let is_outside = |rule: &Rule| matches!(rule.about, About::Outside(_));
         // What only reads needs no rule, and need not be outside.
-        policy.allow.iter().any(is_outside)
+        !policy.is_kept_inside
+            && policy.allow.iter().any(is_outside)
             && !self.only_reads(policy)
             && self.allowed(policy, CommandRules::Outside).is_ok()
     }

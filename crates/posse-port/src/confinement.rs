@@ -12,7 +12,7 @@ pub enum Where {
     Within {
         /// What it may touch.
         bounds: Arc<Confinement>,
-        /// True if nobody has agreed to it: neither a person nor a rule.
+        /// True if no person has agreed to all of it: what rules ask about stays closed.
         unasked: bool,
         /// What a person has opened to it of what is kept or hidden otherwise.
         opened: Vec<PathBuf>,

@@ -120,8 +120,11 @@ pub trait FileGuard: Send + Sync {
     /// Returns true if a person would have to be asked before this path is read.
     fn asks_reading(&self, path: &Path, workspace: &Workspace) -> bool;
 
+    /// Returns true if a rule denies editing this path, or reading it.
+    fn denies_editing(&self, path: &Path, workspace: &Workspace) -> bool;
+
     /// Returns what a command may do with a file if it may change everything around it: rules can
-    /// deny more, and what is protected stays. `unasked` if nobody has agreed to the command.
+    /// deny more, and what is protected stays. `unasked` if no person has agreed to the command.
     fn access(&self, path: &Path, workspace: &Workspace, unasked: bool) -> FileAccess;
 
     /// Returns the paths that rules say something about, so that [`FileGuard::access`] can be asked.

@@ -16,33 +16,6 @@ use rustix::io::Errno;
 use crate::git_index::gitlinks;
 use crate::layout::Repository;
 
-/// Names that tools of people read and run things from, beside those of git.
-pub const WATCHED: &[&str] = &[
-    ".git",
-    ".gitmodules",
-    ".posse",
-    ".claude",
-    ".agent",
-    ".codex",
-    ".cursor",
-    ".gemini",
-    ".mcp.json",
-    ".vscode",
-    ".idea",
-    ".zed",
-    ".devcontainer",
-    ".envrc",
-    ".npmrc",
-    ".yarnrc.yml",
-    ".ripgreprc",
-    ".husky",
-    ".githooks",
-    ".pre-commit-config.yaml",
-    ".mise.toml",
-    ".gdbinit",
-    ".lldbinit",
-    ".exrc",
-];
 /// Entries of a git directory that decide what git runs.
 const OF_GIT: [&str; 5] = ["hooks", "config", "config.worktree", "commondir", "gitdir"];
 /// What makes any directory a repository.
@@ -66,10 +39,8 @@ type FileMark = (u64, i64, i64, i64);
 pub struct Watch {
     /// Directories, the entries that are watched in each, and what they were.
     entries: Vec<(PathBuf, &'static str, Entry)>,
-    /// Checkouts, with the state of their index.
-    indexes: Vec<(Repository, Option<FileMark>)>,
-    /// Top directories of repositories that were known.
-    known: BTreeSet<PathBuf>,
+    /// Checkouts, with the state of their index and the repositories that it named.
+    indexes: Vec<(Repository, Option<FileMark>, BTreeSet<Vec<u8>>)>,
     /// Directories that were no repositories.
     plain: Vec<PathBuf>,
 }
@@ -84,10 +55,15 @@ pub struct Finding {
 }
 
 impl Watch {
-    /// Looks at what is there. `directories` are the roots and the working directory.
-    pub fn before(directories: &[PathBuf], repositories: &[Repository]) -> Self {
+    /// Looks at what is there. `directories` are the roots and the working directory, `names` what
+    /// must not appear in them.
+    pub fn before(
+        directories: &[PathBuf],
+        repositories: &[Repository],
+        names: &[&'static str],
+    ) -> Self {
         let mut entries = Vec::new();
-        let of_roots = directories.iter().map(|directory| (directory, WATCHED));
+        let of_roots = directories.iter().map(|directory| (directory, names));
         let of_git = repositories.iter().map(|it| (&it.git, &OF_GIT[..]));
         for (directory, names) in of_roots.chain(of_git) {
             let opened = open(directory);
@@ -98,12 +74,11 @@ impl Watch {
         }
         let indexes = repositories.iter().map(|repository| {
             let mark = mark_of(&repository.git.join("index"));
-            (repository.clone(), mark)
+            (repository.clone(), mark, links_in(repository))
         });
         Self {
             entries,
             indexes: indexes.collect(),
-            known: repositories.iter().map(|it| it.top.clone()).collect(),
             plain: directories
                 .iter()
                 .filter(|directory| !is_repository(directory))
@@ -137,9 +112,9 @@ impl Watch {
                 }
             }
         }
-        for (repository, before) in &self.indexes {
+        for (repository, before, known) in &self.indexes {
             if mark_of(&repository.git.join("index")) != *before {
-                found.extend(self.planted(repository));
+                found.extend(planted(repository, known));
             }
         }
         let mut moved = Vec::new();
@@ -148,23 +123,29 @@ impl Watch {
         }
         moved
     }
+}
 
-    /// Returns the repositories that the index names and that nobody knew: git looks into them.
-    fn planted(&self, repository: &Repository) -> Vec<(OwnedFd, PathBuf, OsString)> {
-        let index = fs::read(repository.git.join("index")).unwrap_or_default();
-        // An index that cannot be read is none for git, either.
-        let links = gitlinks(&index).unwrap_or_default();
-        let unknown = links
-            .iter()
-            .map(|link| Path::new(OsStr::from_bytes(link)))
-            .filter(|link| !self.known.contains(&repository.top.join(link)));
-        let opened = unknown.filter_map(|link| {
-            let directory = open_beneath(&repository.top, link)?;
-            let is_there = look(&directory, ".git") != Entry::Absent;
-            is_there.then(|| (directory, repository.top.join(link), ".git".into()))
-        });
-        opened.collect()
-    }
+/// Returns the repositories that the index of a checkout names.
+fn links_in(repository: &Repository) -> BTreeSet<Vec<u8>> {
+    let index = fs::read(repository.git.join("index")).unwrap_or_default();
+    // An index that cannot be read is none for git, either.
+    gitlinks(&index).unwrap_or_default().into_iter().collect()
+}
+
+/// Returns the repositories that the index names now and did not before: git looks into them.
+fn planted(
+    repository: &Repository,
+    known: &BTreeSet<Vec<u8>>,
+) -> Vec<(OwnedFd, PathBuf, OsString)> {
+    let now = links_in(repository);
+    let new = now.difference(known);
+    let opened = new.filter_map(|link| {
+        let link = Path::new(OsStr::from_bytes(link));
+        let directory = open_beneath(&repository.top, link)?;
+        let is_there = look(&directory, ".git") != Entry::Absent;
+        is_there.then(|| (directory, repository.top.join(link), ".git".into()))
+    });
+    opened.collect()
 }
 
 fn open(directory: &Path) -> Option<OwnedFd> {

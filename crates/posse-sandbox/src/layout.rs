@@ -51,9 +51,12 @@ impl Repository {
         match shared_by(&found.git) {
             // Another repository's directory could be named there. Its own record of the checkout
             // cannot be made from here.
-            Some(common) if points_back(&found.git, &entry) => {
+            Some(common) if is_record(&found.git, &common) && points_back(&found.git, &entry) => {
                 found.write.push(found.git.clone());
-                found.write.extend(present(&common, &SHARED));
+                let shared = present(&common, &SHARED);
+                found
+                    .write
+                    .extend(shared.into_iter().filter(|it| is_directory(it)));
                 found.keep.extend(present(&common, &DECIDING));
                 found.keep_hooks(&common);
             }
@@ -99,6 +102,16 @@ fn pointer(file: &Path) -> Option<PathBuf> {
 fn shared_by(git: &Path) -> Option<PathBuf> {
     let named = small_file(&git.join("commondir"))?;
     fs::canonicalize(git.join(OsStr::from_bytes(named.trim_ascii()))).ok()
+}
+
+/// Returns true if a git directory is a record of a linked worktree where git keeps those.
+fn is_record(git: &Path, common: &Path) -> bool {
+    git.parent() == Some(&common.join("worktrees"))
+}
+
+/// Returns true for a directory that is no link: a link could lead anywhere.
+fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|it| it.is_dir())
 }
 
 /// Returns true if the directory of a linked worktree is that of the checkout with this entry.
@@ -172,6 +185,8 @@ pub struct Survey {
     pub named: Vec<PathBuf>,
     /// Top directories of checkouts beneath the root, without the root itself.
     pub repositories: Vec<PathBuf>,
+    /// Directories that could not be looked into.
+    pub unreadable: Vec<PathBuf>,
     /// False if there were more entries than the walk was to look at.
     pub complete: bool,
 }
@@ -187,7 +202,16 @@ impl Survey {
         let mut looked_at = 0;
         let mut waiting = vec![root.to_owned()];
         while let Some(directory) = waiting.pop() {
-            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let entries = match fs::read_dir(&directory) {
+                Ok(entries) => entries,
+                Err(error) => {
+                    if error.kind() != std::io::ErrorKind::NotFound {
+                        found.unreadable.push(directory);
+                    }
+                    continue;
+                }
+            };
+            for entry in entries.flatten() {
                 looked_at += 1;
                 if looked_at > most {
                     found.complete = false;

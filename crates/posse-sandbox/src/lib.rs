@@ -25,7 +25,7 @@ mod surroundings;
 mod tier;
 mod trial;
 
-pub use after::{Finding, WATCHED, Watch};
+pub use after::{Finding, Watch};
 pub use codec::MessageError;
 pub use environment::{CONFINED, inside as environment_inside};
 pub use job::{CONFINE, ConfinedJob, Job, Launcher};

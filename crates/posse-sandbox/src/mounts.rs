@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags, openat2, statx};
 use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind,
@@ -79,12 +79,24 @@ fn handle_of(mount: &Mount) -> Result<Option<OwnedFd>, LaunchError> {
         MountKind::Write | MountKind::Pin | MountKind::Keep | MountKind::Show => {}
     }
     let source = mount.source.as_deref().unwrap_or(&mount.path);
-    match clone(source) {
+    match clone_plain(source) {
         Ok(handle) => Ok(Some(handle)),
         // Nothing is left that could be written or seen.
         Err(Errno::NOENT) if mount.kind != MountKind::Write => Ok(None),
         Err(error) => Err(error).step_at("take", source),
     }
+}
+
+/// Like [`clone`], and fails if there is a link on the way: plans have none, so that one has
+/// appeared since.
+fn clone_plain(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    open_tree(opened, "", flags)
 }
 
 fn clone(path: &Path) -> rustix::io::Result<OwnedFd> {

@@ -31,6 +31,9 @@ pub enum PlanError {
     /// A root does not exist.
     #[error("{} cannot be made writable: it does not exist", .0.display())]
     NoRoot(PathBuf),
+    /// A root is a link, or lies behind one: what it leads to was not meant.
+    #[error("{} cannot be made writable: it leads elsewhere", .0.display())]
+    Link(PathBuf),
     /// A file that is hidden or kept has another name that was not found.
     #[error("{} has another name that was not found: it cannot be guarded", .0.display())]
     Twin(PathBuf),
@@ -332,7 +335,11 @@ fn rights(
     let existing = |paths: &[PathBuf]| paths.iter().filter_map(real).collect::<Vec<_>>();
     let mut rights = confinement.clone();
     rights.write = Vec::new();
+    let is_link = |path: &PathBuf| surroundings.links.contains_key(path);
     for root in &confinement.write {
+        if is_link(root) {
+            return Err(PlanError::Link(root.clone()));
+        }
         let root = real(root).ok_or_else(|| PlanError::NoRoot(root.clone()))?;
         rights.write.push(root);
     }
@@ -342,7 +349,8 @@ fn rights(
     for repository in &surroundings.repositories {
         // A checkout that cannot be written needs no commits either.
         if confinement.access(&repository.top) == FileAccess::Write {
-            rights.write.extend(existing(&repository.write));
+            let plain = repository.write.iter().filter(|path| !is_link(path));
+            rights.write.extend(plain.filter_map(real));
         }
         rights.keep.extend(existing(&repository.keep));
     }

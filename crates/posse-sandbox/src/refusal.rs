@@ -50,8 +50,9 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// Finds out what a command that ran in `directory` was refused, from what it printed.
-    pub fn in_output(output: &str, directory: &Path, plan: &Plan) -> Self {
+    /// Finds out what a command that ran in `directory` was refused, from what it printed. Paths that
+    /// are not quoted count only if it has `failed`.
+    pub fn in_output(output: &str, directory: &Path, plan: &Plan, failed: bool) -> Self {
         let lines: Vec<&str> = output.lines().collect();
         let (mut write, mut read) = (BTreeSet::new(), BTreeSet::new());
         for (at, line) in lines.iter().enumerate() {
@@ -65,8 +66,10 @@ impl Refusals {
             };
             let before = lines.get(at.saturating_sub(LINES_BEFORE)..at);
             let before = before.unwrap_or_default().iter().rev();
-            let mut named = named_in(line);
-            named.extend(before.flat_map(|line| absolute_in(line)));
+            let mut named = named_in(line, failed);
+            if failed {
+                named.extend(before.flat_map(|line| absolute_in(line)));
+            }
             let paths = named.iter().map(|name| plain(&directory.join(name)));
             found.extend(paths.filter(|path| is_refused(path)).take(1));
         }
@@ -80,15 +83,17 @@ impl Refusals {
 }
 
 /// Returns what a line with an error could be about, the likeliest first: what is quoted, else the
-/// word before the error.
-fn named_in(line: &str) -> Vec<&str> {
-    let mut named: Vec<&str> = quoted(line).collect();
+/// word before the error, if a colon stands between them.
+fn named_in(line: &str, failed: bool) -> Vec<&str> {
+    let errors = || UNWRITABLE.iter().chain(&UNREADABLE);
+    let mut named: Vec<&str> = quoted(line)
+        .filter(|text| !errors().any(|error| text.contains(error)))
+        .collect();
     named.reverse();
-    let words = UNWRITABLE.iter().chain(&UNREADABLE);
-    let before = words.filter_map(|words| line.split_once(words));
-    let before = before.map(|(before, _)| before.trim_end().trim_end_matches(':'));
+    let before = errors().filter_map(|words| line.split_once(words));
+    let before = before.filter_map(|(before, _)| before.trim_end().strip_suffix(':'));
     let subject = before.filter_map(|before| before.rsplit([' ', ':']).next());
-    named.extend(subject.filter(|name| !name.is_empty()));
+    named.extend(subject.filter(|name| failed && !name.is_empty()));
     named
 }
 
@@ -236,7 +241,7 @@ mod tests {
             ),
         ];
         let offline = "curl: (6) Could not resolve host: example.com";
-        assert!(Refusals::in_output(offline, &root.join("w"), &plan).network);
+        assert!(Refusals::in_output(offline, &root.join("w"), &plan, true).network);
         for (output, write, read) in cases {
             let paths = |names: Vec<&str>| names.into_iter().map(|it| root.join(it)).collect();
             let expected = Refusals {
@@ -244,7 +249,7 @@ mod tests {
                 read: paths(read),
                 network: false,
             };
-            let found = Refusals::in_output(&output, &root.join("w"), &plan);
+            let found = Refusals::in_output(&output, &root.join("w"), &plan, true);
             assert_eq!(found, expected, "{output}");
         }
     }

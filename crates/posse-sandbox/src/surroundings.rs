@@ -88,7 +88,9 @@ impl Surroundings {
                 continue;
             };
             let mut real = path.clone();
-            if metadata.is_symlink() {
+            // A link may also be above it.
+            let is_link = fs::canonicalize(&path).map_or(metadata.is_symlink(), |it| it != path);
+            if is_link {
                 let Some((target, of_target)) = followed(&path) else {
                     continue;
                 };

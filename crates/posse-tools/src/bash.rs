@@ -238,7 +238,7 @@ impl TypedTool for Bash {
         let fault = ending::fault(&ending, limit);
         let (refused, notes) = match ending.how {
             How::Exited(_) if fault.is_some() || has_parts(&input.command) => {
-                after.refused(&told, &context.workspace)
+                after.refused(&told, fault.is_some(), &context)
             }
             How::Exited(_) | How::TimedOut | How::Interrupted => (None, Vec::new()),
         };

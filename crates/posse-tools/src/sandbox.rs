@@ -4,14 +4,15 @@
 mod survey_cache;
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use posse_port::confinement::{Confinement, FileAccess, Limits};
-use posse_port::tool::{FileGuard, Workspace};
+use posse_permission::guarded_names;
+use posse_port::confinement::{Confinement, FileAccess, Limits, NetworkAccess};
+use posse_port::tool::{FileGuard, ToolContext, Workspace};
 use posse_protocol::SandboxRefusal;
 use posse_sandbox::{
     Backend as _, ConfinedJob, Finding, Job, Launcher, Linux, Plan, PlanError, Probe, Refusals,
@@ -71,6 +72,11 @@ pub(crate) enum SandboxError {
     Required(String),
     #[error("the sandbox cannot hold it: {0}")]
     Plan(#[from] PlanError),
+    #[error(
+        "there are too many files in {} to look for those that it may not read or change",
+        .0.display()
+    )]
+    TooLarge(PathBuf),
     #[error("its temporary directory cannot be made: {0}")]
     Temporary(io::Error),
 }
@@ -108,35 +114,66 @@ pub(crate) struct ConfinedCommand {
 pub(crate) struct AfterCommand {
     watch: Option<Watch>,
     quarantine: PathBuf,
-    /// What it was confined by, and where it ran.
-    plan: Option<(Plan, PathBuf)>,
+    /// What it was confined by, where it ran, and what a person had opened to it.
+    confined: Option<ConfinedBy>,
+}
+
+#[derive(Debug)]
+struct ConfinedBy {
+    plan: Plan,
+    directory: PathBuf,
+    opened: Vec<PathBuf>,
+    /// Paths that stay closed whatever a person says.
+    closed: Vec<PathBuf>,
 }
 
 impl AfterCommand {
     /// Returns what the sandbox has refused to a command, from what it printed, and what is told of
-    /// what no person can lift.
+    /// what no person can lift. `surely` if it has failed; else only what is quoted counts.
     pub(crate) fn refused(
         &self,
         printed: &str,
-        workspace: &Workspace,
+        surely: bool,
+        context: &ToolContext,
     ) -> (Option<SandboxRefusal>, Vec<String>) {
-        let Some((plan, directory)) = &self.plan else {
+        let Some(by) = &self.confined else {
             return (None, Vec::new());
         };
-        let found = Refusals::in_output(printed, directory, plan);
-        let (mut write, mut notes) = (BTreeSet::new(), Vec::new());
-        for path in found.write {
-            match to_be_opened(&path, plan, workspace) {
+        let (workspace, files) = (&*context.workspace, &*context.files);
+        let found = Refusals::in_output(printed, &by.directory, &by.plan, surely);
+        let mut notes = Vec::new();
+        let mut tell = |verb: &str, path: &Path, why: &str| {
+            let path = path.display();
+            notes.push(format!(
+                "(the sandbox keeps {path} from being {verb}: {why})"
+            ));
+        };
+        let is_closed = |path: &Path| {
+            let is_inside = workspace.reach().any(|root| path.starts_with(root));
+            !is_inside && by.closed.iter().any(|closed| path.starts_with(closed))
+        };
+        let mut write = BTreeSet::new();
+        for path in &found.write {
+            match to_be_opened(path, &by.plan, workspace) {
+                Some(opened) if by.opened.contains(&opened) => {}
+                Some(opened) if is_closed(&opened) || files.denies_editing(&opened, workspace) => {
+                    tell("written", path, "nobody can allow that");
+                }
                 Some(opened) => drop(write.insert(opened)),
-                None => notes.push(format!(
-                    "(the sandbox keeps {} from being written: it would have to run outside)",
-                    path.display()
-                )),
+                None => tell("written", path, "it would have to run outside"),
+            }
+        }
+        let mut read = Vec::new();
+        for path in found.read {
+            if is_closed(&path) || files.denies_reading(&path, workspace) {
+                tell("read", &path, "nobody can allow that");
+            } else if !by.opened.contains(&path) {
+                read.push(path);
             }
         }
         let refusal = SandboxRefusal {
             write: write.into_iter().collect(),
-            read: found.read,
+            read,
             network: found.network,
         };
         let refusal = Some(refusal).filter(|it| *it != SandboxRefusal::default());
@@ -153,22 +190,34 @@ impl AfterCommand {
     }
 }
 
-/// Returns what must be writable for a path to be written: itself, what is kept around it, or the
-/// directory that it would be made in. None if that would open far more than was meant.
+/// Returns what must be writable for a path to be written, without links: itself, what is kept
+/// around it, or the directory that it would be made in. None if that would open far more than was
+/// meant.
 fn to_be_opened(path: &Path, plan: &Plan, workspace: &Workspace) -> Option<PathBuf> {
-    if let Some(kept) = plan.kept_at(path) {
-        return Some(if path.exists() { path } else { kept }.to_owned());
+    let existing = path
+        .ancestors()
+        .find(|path| path.symlink_metadata().is_ok())?;
+    let resolved = existing.canonicalize().ok()?;
+    let rest = path.strip_prefix(existing).ok()?;
+    let path = match rest.as_os_str().is_empty() {
+        true => resolved.clone(),
+        false => resolved.join(rest),
+    };
+    if let Some(kept) = plan.kept_at(&path) {
+        let exists = rest.as_os_str().is_empty();
+        return Some(if exists { path } else { kept.to_owned() });
     }
     if workspace.reach().any(|root| path.starts_with(root)) {
-        return Some(path.to_owned());
+        return Some(path);
     }
-    let existing = path.ancestors().find(|path| path.exists())?;
     let kept = workspace.reach().chain(workspace.home.as_deref());
-    let is_wide =
-        existing.parent().is_none() || kept.into_iter().any(|it| it.starts_with(existing));
+    let of_kernel = ["/proc", "/sys", "/dev"];
+    let is_wide = resolved.parent().is_none()
+        || of_kernel.iter().any(|it| resolved.starts_with(it))
+        || kept.into_iter().any(|it| it.starts_with(&resolved));
     // What git runs is in there, too.
-    let is_git = existing.ends_with(".git") || existing.join("hooks").is_dir();
-    (!is_wide && !is_git).then(|| existing.to_owned())
+    let is_git = resolved.ends_with(".git") || resolved.join("hooks").is_dir();
+    (!is_wide && !is_git).then_some(resolved)
 }
 
 fn told(finding: &Finding) -> String {
@@ -223,12 +272,14 @@ impl Sandbox {
         if config.required && !tier.has_mounts() {
             return Err(SandboxError::Required(probe.missing.join("; ")));
         }
-        if tier == Tier::C && !request.is_held {
+        // Tier B cannot let a command have the network and keep it from sockets of other programs.
+        let is_beyond = tier == Tier::B && request.bounds.network == NetworkAccess::All;
+        if (tier == Tier::C || is_beyond) && !request.is_held {
             return Ok(None);
         }
         let spill = &request.workspace.spill;
         let temporary = make_private(spill, TEMPORARY).map_err(SandboxError::Temporary)?;
-        let (bounds, nested) = self.bounds(request, tier);
+        let (bounds, nested) = self.bounds(request, tier)?;
         let mut surroundings = Surroundings::look(&bounds, probe.support, &temporary, &nested);
         for repository in &mut surroundings.repositories {
             repository.keep.retain(|path| !request.opens(path));
@@ -245,12 +296,22 @@ impl Sandbox {
             directories.push(request.workspace.cwd.clone());
             directories.sort();
             directories.dedup();
-            Watch::before(&directories, &surroundings.repositories)
+            let mut names = guarded_names(request.unasked);
+            // What a person has opened may be made.
+            let opened = request.opened.iter().filter_map(|path| path.file_name());
+            let opened: Vec<_> = opened.collect();
+            names.retain(|name| !opened.contains(&OsStr::new(name)));
+            Watch::before(&directories, &surroundings.repositories, &names)
         });
         let after = AfterCommand {
             watch,
             quarantine: spill.join(QUARANTINE),
-            plan: Some((plan.clone(), request.workspace.cwd.clone())),
+            confined: Some(ConfinedBy {
+                plan: plan.clone(),
+                directory: request.workspace.cwd.clone(),
+                opened: request.opened.to_vec(),
+                closed: config.hide.clone(),
+            }),
         };
         Ok(Some(ConfinedCommand {
             job: ConfinedJob {
@@ -263,21 +324,27 @@ impl Sandbox {
     }
 
     /// Returns what the command may touch, with what is on the disk, and the checkouts beneath.
-    fn bounds(&self, request: &CommandRequest<'_>, tier: Tier) -> (Confinement, Vec<PathBuf>) {
+    fn bounds(
+        &self,
+        request: &CommandRequest<'_>,
+        tier: Tier,
+    ) -> Result<(Confinement, Vec<PathBuf>), SandboxError> {
         let config = &self.0.config;
         let workspace = request.workspace;
         let mut bounds = request.bounds.clone();
         bounds.limits = bounds.limits.meet(&config.limits);
-        if !bounds.write.is_empty() {
+        if bounds.access(&workspace.cwd) == FileAccess::Write {
             bounds.write.extend(config.write.iter().cloned());
         }
-        // An agent's notes may not be there yet.
-        bounds.write.retain(|root| root.exists());
+        // An agent's notes may not be there yet; and a link was made by somebody else.
+        bounds
+            .write
+            .retain(|root| root.canonicalize().is_ok_and(|real| real == *root));
         bounds.write.sort();
         bounds.write.dedup();
         if !tier.has_mounts() {
             // It can neither hide nor keep anything; somebody has agreed to that.
-            return (bounds, Vec::new());
+            return Ok((bounds, Vec::new()));
         }
         let is_open = bounds.access(Path::new("/")) == FileAccess::Write;
         let secrets = config.secrets.iter().filter(|_| !is_open);
@@ -293,7 +360,10 @@ impl Sandbox {
         }
         let ruled = request.files.ruled_paths(workspace);
         let access = |path: &Path| request.files.access(path, workspace, request.unasked);
-        let survey = self.0.surveys.of(&bounds, &ruled, request.unasked, access);
+        let survey = self
+            .0
+            .surveys
+            .of(&bounds, &ruled, request.unasked, access)?;
         bounds.hide.retain(|path| !request.opens(path));
         // What a person has opened beneath something hidden.
         for path in request.opened {
@@ -301,8 +371,13 @@ impl Sandbox {
                 bounds.show.push(path.clone());
             }
         }
-        let named = ruled.named.iter().filter(|path| path.exists());
-        let guarded = named.chain(&survey.guarded);
+        // One that cannot be looked at may be there.
+        let is_there = |path: &&PathBuf| match path.symlink_metadata() {
+            Ok(_) => true,
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        };
+        let guarded = ruled.named.iter().filter(is_there).chain(&survey.guarded);
+        bounds.hide.extend(survey.unreadable.iter().cloned());
         for path in guarded.filter(|path| !request.opens(path)) {
             match access(path) {
                 FileAccess::Hidden => bounds.hide.push(path.clone()),
@@ -312,7 +387,7 @@ impl Sandbox {
         }
         let mut repositories = survey.repositories;
         repositories.extend(self.repository_above(workspace, &mut bounds));
-        (bounds, repositories)
+        Ok((bounds, repositories))
     }
 
     /// Returns the checkout that the workspace is a part of, if its top lies above the workspace,

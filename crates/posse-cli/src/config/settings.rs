@@ -179,6 +179,9 @@ impl Settings {
                 ..RuleList::default()
             },
         )?;
+        if settings.sandbox.never_outside {
+            settings.policy.keep_inside();
+        }
         if let Some(tools) = flags.tools {
             settings.policy.limit_to_tools(tools);
         }

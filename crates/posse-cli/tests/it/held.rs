@@ -681,3 +681,99 @@ fn in_a_part_of_a_checkout_commits_work_and_hooks_cannot_be_made() {
     assert!(!project.file(".git/hooks/post-commit").exists());
     assert_eq!(std::fs::read(project.file(".git/config")).unwrap(), config);
 }
+
+/// A checkout whose agent runs commands one after the other, as it may unasked.
+fn in_turns(name: &str, commands: &[&str], arguments: &[&str]) -> (Project, String) {
+    let project = crate::worktrees::repository(&format!("held-{name}"));
+    std::fs::create_dir_all(project.file("src")).unwrap();
+    let mut script = String::new();
+    for (turn, command) in commands.iter().enumerate() {
+        let input = serde_json::json!({ "command": command }).to_string();
+        let (turn, input) = (turn + 1, Value::String(input));
+        script += &format!(
+            "[[rule]]\nwhen.turn = {turn}\nreply = [{{ tool = \"Bash\", json = {input} }}]\n"
+        );
+    }
+    script += "[[rule]]\nreply = [{ text = \"{{tool}}\" }]\n";
+    let server = crate::crash::serve(&script);
+    let beside = project.file("../beside");
+    std::fs::create_dir_all(&beside).unwrap();
+    let arguments = [&["-p", "go", "--permission-mode", "acceptEdits"], arguments].concat();
+    let output = project
+        .posse(&arguments)
+        .env("POSSE_SANDBOX", "required")
+        .env("ANTHROPIC_BASE_URL", server.url())
+        .env("BESIDE", beside.canonicalize().unwrap())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(server.requests().len(), commands.len() + 1);
+    (project, stdout(&output))
+}
+
+// proves PE-09 (part: attacks)
+#[test]
+fn links_and_forged_worktrees_open_nothing_to_the_next_command() {
+    let forge = "mkdir -p s f c/worktrees/r; ln -s $BESIDE c/logs; ln -s $BESIDE c/objects; \
+                 for d in f c/worktrees/r; do echo $PWD/c >$d/commondir; echo $PWD/s/.git >$d/gitdir; done; \
+                 echo \"gitdir: $PWD/c/worktrees/r\" | tee s/.git; rm -r src; ln -s $BESIDE src; sleep 1.1";
+    let write = "touch $BESIDE/one; touch src/two; touch c/logs/three; cd s; touch ../c/objects/four; touch $PWD/ok";
+    let (project, told) = in_turns(
+        "forged",
+        &[forge, write],
+        &["--allowedTools", "Edit(src/**)"],
+    );
+    let left = std::fs::read_dir(project.file("../beside"))
+        .unwrap()
+        .count();
+    assert_eq!(left, 0, "{told}");
+    assert!(project.file("s/ok").exists(), "{told}");
+}
+
+// proves PE-11 (part: attacks)
+#[test]
+fn a_repository_that_is_planted_in_two_steps_is_taken_away() {
+    let make = "git init -q sub; cd sub; git config core.fsmonitor evil; \
+                git -c user.name=n -c user.email=e commit -q --allow-empty -m x; sleep 1.1";
+    let (project, told) = in_turns(
+        "planted",
+        &[make, "git add sub 2>/dev/null; echo added"],
+        &[],
+    );
+    assert!(
+        told.starts_with("added\n") && told.contains("sub/.git was made"),
+        "{told}"
+    );
+    assert!(!project.file("sub/.git").exists());
+}
+
+// proves PE-10
+#[test]
+fn what_file_tools_may_not_make_unasked_does_not_stay() {
+    let make = "mkdir .cargo; touch .cargo/config.toml conftest.py rust-toolchain .bashrc plain";
+    let (project, told) = in_turns("unmade", &[make], &[]);
+    for name in [".cargo", "conftest.py", "rust-toolchain", ".bashrc"] {
+        assert!(!project.file(name).exists(), "{name}: {told}");
+    }
+    assert!(project.file("plain").exists());
+}
+
+// proves PE-12 (part: no)
+#[test]
+fn nobody_can_lift_what_a_rule_denies_or_what_is_posses_own() {
+    let say = "echo \"cat: $PWD/.env: Permission denied\"; echo \"touch: cannot touch '$POSSE_HOME/settings.json': Read-only file system\"; exit 1";
+    let arguments = ["--disallowedTools", "Read(.env)"];
+    let project = runs("unlifted", say);
+    std::fs::write(project.file(".env"), "TOPSECRET").unwrap();
+    let told = told(&project, &arguments);
+    assert!(
+        told.contains("/.env from being read: nobody can allow that)"),
+        "{told}"
+    );
+    assert_eq!(told.matches("(the sandbox keeps ").count(), 2, "{told}");
+    // It is not asked about, either.
+    let mut asking = Asking::new(&project, &arguments);
+    let child = asking.child.take().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(stdout(&output), told);
+}

@@ -39,7 +39,8 @@ impl Rights {
             .is_some_and(|line| line.outside_allowed(&policy));
         let links = self.links_in(workspace);
         let is_planning = links.iter().any(|(mode, _)| *mode == PermissionMode::Plan);
-        if !is_planning && (is_outside_ruled || wants_outside && has_person) {
+        let may_leave = !is_planning && !policy.is_kept_inside;
+        if may_leave && (is_outside_ruled || wants_outside && has_person) {
             return Where::Outside;
         }
         let agreed = has_person || line.is_some_and(|line| is_ruled(&line, &policy));
@@ -50,7 +51,9 @@ impl Rights {
         };
         let writable = |(mode, roots): (PermissionMode, Cow<'_, [PathBuf]>)| {
             let mut bounds = bounds(mode, agreed, &roots, workspace);
-            if mode != PermissionMode::Plan {
+            if policy.forbids_edits(!has_person) {
+                bounds.write.clear();
+            } else if mode != PermissionMode::Plan {
                 bounds.write.extend(wider.write.iter().cloned());
                 let is_free = workspace.notes.as_ref().is_none_or(|notes| !notes.only);
                 let editable = policy.editable_paths(workspace).into_iter();
@@ -65,7 +68,8 @@ impl Rights {
         let bounds = links.reduce(|one, two| one.meet(&two));
         Where::Within {
             bounds: Arc::new(bounds.unwrap_or_default()),
-            unasked: !agreed,
+            // A yes to what was refused is about that alone.
+            unasked: consent != &Consent::Person,
             opened: [wider.write.as_slice(), &wider.read].concat(),
         }
     }

@@ -35,7 +35,21 @@ impl Scene {
 
     fn watch(&self) -> Watch {
         let repository = Repository::at(&self.root);
-        Watch::before(std::slice::from_ref(&self.root), repository.as_slice())
+        let names = [
+            ".git",
+            ".envrc",
+            ".vscode",
+            ".claude",
+            ".mcp.json",
+            ".gitmodules",
+            ".posse",
+            ".husky",
+        ];
+        Watch::before(
+            std::slice::from_ref(&self.root),
+            repository.as_slice(),
+            &names,
+        )
     }
 
     /// Returns the names beneath the root that were moved away.

@@ -10,8 +10,12 @@ use posse_port::confinement::{Confinement, FileAccess};
 use posse_port::tool::RuledPaths;
 use posse_sandbox::Survey;
 
+use super::SandboxError;
+
 /// How many entries one walk looks at.
-const MOST_ENTRIES: usize = 1_000_000;
+const MOST_ENTRIES: usize = 5_000_000;
+/// Directories that are not looked into: their files are none of anybody's.
+const OF_KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// How long what was found counts at least.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// A walk is made again when so many times its own time has passed.
@@ -46,6 +50,8 @@ pub(super) struct GuardedFiles {
     pub(super) guarded: Vec<PathBuf>,
     /// Top directories of checkouts.
     pub(super) repositories: Vec<PathBuf>,
+    /// Directories that could not be looked into.
+    pub(super) unreadable: Vec<PathBuf>,
 }
 
 impl SurveyCache {
@@ -57,11 +63,11 @@ impl SurveyCache {
         ruled: &RuledPaths,
         unasked: bool,
         access: impl Fn(&Path) -> FileAccess,
-    ) -> GuardedFiles {
+    ) -> Result<GuardedFiles, SandboxError> {
         let roots = bounds.write.iter().filter(|root| *root != Path::new("/"));
         let directories = outermost(roots.chain(&ruled.beneath));
         if directories.is_empty() {
-            return GuardedFiles::default();
+            return Ok(GuardedFiles::default());
         }
         let key = SurveyKey {
             directories,
@@ -71,35 +77,46 @@ impl SurveyCache {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|it| it.made.elapsed() < it.lasts);
         if let Some(known) = known.iter().find(|it| it.key == key) {
-            return GuardedFiles::clone(&known.found);
+            return Ok(GuardedFiles::clone(&known.found));
         }
         drop(known);
         let made = Instant::now();
-        let found = Arc::new(walk(&key, !ruled.beneath.is_empty(), access));
+        let found = Arc::new(walk(&key, !ruled.beneath.is_empty(), access)?);
         let lasts = (made.elapsed() * PATIENCE).max(SHORTEST);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.truncate(MOST_KNOWN - 1);
+        if known.len() == MOST_KNOWN {
+            known.remove(0);
+        }
         known.push(KnownSurvey {
             key,
             made,
             lasts,
             found: Arc::clone(&found),
         });
-        GuardedFiles::clone(&found)
+        Ok(GuardedFiles::clone(&found))
     }
 }
 
-fn walk(key: &SurveyKey, has_patterns: bool, access: impl Fn(&Path) -> FileAccess) -> GuardedFiles {
+fn walk(
+    key: &SurveyKey,
+    has_patterns: bool,
+    access: impl Fn(&Path) -> FileAccess,
+) -> Result<GuardedFiles, SandboxError> {
     let mut found = GuardedFiles::default();
     for directory in &key.directories {
         let survey = Survey::of(directory, MOST_ENTRIES, |path| {
             let name = path.file_name().unwrap_or_default();
-            (has_patterns || may_be_guarded(name)) && access(path) < FileAccess::Write
+            let is_kernel = OF_KERNEL.iter().any(|it| path == Path::new(it));
+            is_kernel || (has_patterns || may_be_guarded(name)) && access(path) < FileAccess::Write
         });
+        if !survey.complete {
+            return Err(SandboxError::TooLarge(directory.clone()));
+        }
+        found.unreadable.extend(survey.unreadable);
         found.guarded.extend(survey.named);
         found.repositories.extend(survey.repositories);
     }
-    found
+    Ok(found)
 }
 
 /// Returns the directories without those that lie in others.

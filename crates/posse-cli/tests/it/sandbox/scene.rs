@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use posse_port::confinement::{Confinement, Limits};
-use posse_sandbox::{Job, Plan, Surroundings, Survey, WATCHED, Watch};
+use posse_sandbox::{Job, Plan, Surroundings, Survey, Watch};
 use regex::Regex;
 
 use super::payloads::{Boundary, Payload};
@@ -38,6 +38,34 @@ echo TOPSECRET > .env; ln -s .env link-to-env; ln .env hard; ln -s $OUT docs
 git worktree add -q $WT 2>/dev/null
 case "$USES" in *tmux*) tmux -S $OUT/tmux.sock new-session -d "sleep 60";; esac
 true"#;
+
+/// Names that tools of people read and run things from.
+const WATCHED: &[&str] = &[
+    ".git",
+    ".gitmodules",
+    ".posse",
+    ".claude",
+    ".agent",
+    ".codex",
+    ".cursor",
+    ".gemini",
+    ".mcp.json",
+    ".vscode",
+    ".idea",
+    ".zed",
+    ".devcontainer",
+    ".envrc",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".ripgreprc",
+    ".husky",
+    ".githooks",
+    ".pre-commit-config.yaml",
+    ".mise.toml",
+    ".gdbinit",
+    ".lldbinit",
+    ".exrc",
+];
 
 /// Programs that attacks use, as scripts. Each call of the first must be refused; the second makes
 /// a ring, the third a socket by the calls of 32-bit programs.
@@ -263,7 +291,11 @@ impl<'a> Scene<'a> {
                 .cgroups
                 .extend(self.cgroup.iter().map(|it| it.join("cgroup.procs")));
         }
-        let watch = Watch::before(std::slice::from_ref(&root), &surroundings.repositories);
+        let watch = Watch::before(
+            std::slice::from_ref(&root),
+            &surroundings.repositories,
+            WATCHED,
+        );
         let mut command = match self.boundary {
             Boundary::None => {
                 let mut command = Command::new("bash");

@@ -109,7 +109,7 @@ fn what_a_person_lifts_is_lifted_for_one_run_and_not_in_plan_mode() {
     assert_eq!(bounds.access(Path::new("/else/a")), FileAccess::Write);
     assert_eq!(bounds.network, NetworkAccess::All);
     assert_eq!(opened, [PathBuf::from("/else"), "/h/.netrc".into()]);
-    assert!(!unasked);
+    assert!(unasked, "what rules ask about stays closed");
     assert!(!can_write(&rights_, &Consent::Person, "/else/a"));
     let plan = rights(PermissionMode::Plan, &[]);
     let bounds = bounds_of(plan.place(&Subject::runs("make"), &again));
@@ -260,4 +260,48 @@ fn what_would_lift_a_refusal_is_suggested() {
         ..SandboxRefusal::default()
     };
     assert_eq!(suggested(network), ["Outside(cargo build)"]);
+}
+
+#[test]
+fn rules_about_all_edits_hold_for_commands() {
+    let rights_with = |deny: &[&str], ask: &[&str]| {
+        let source = Source {
+            name: "a test".into(),
+            root: "/w".into(),
+            cwd: "/w".into(),
+            home: None,
+        };
+        let list = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
+        let rules = RuleList {
+            deny: list(deny),
+            ask: list(ask),
+            allow: Vec::new(),
+        };
+        let mut policy = Policy::default();
+        policy.add(&source, &rules).unwrap();
+        let workspace = Arc::new(workspace("/w"));
+        Rights::root(PermissionMode::AcceptEdits, Arc::new(policy), workspace)
+    };
+    let denied = rights_with(&["Edit"], &[]);
+    assert!(!can_write(&denied, &Consent::Person, "/w/a"));
+    let asked = rights_with(&[], &["Write"]);
+    assert!(!can_write(&asked, &Consent::Rules, "/w/a"));
+    assert!(can_write(&asked, &Consent::Person, "/w/a"));
+}
+
+#[test]
+fn nothing_is_outside_where_all_is_kept_inside() {
+    let mut policy = Policy::clone(&policy(&["Outside(docker *)"]));
+    policy.keep_inside();
+    let workspace = Arc::new(workspace("/w"));
+    let rights = Rights::root(PermissionMode::Default, Arc::new(policy), workspace);
+    for consent in [Consent::Rules, Consent::Person] {
+        let wants = Subject::Runs {
+            command: "docker build .".into(),
+            disk: posse_port::tool::CommandDisk::default(),
+            is_held: false,
+            outside: true,
+        };
+        assert_ne!(rights.place(&wants, &consent), Where::Outside);
+    }
 }

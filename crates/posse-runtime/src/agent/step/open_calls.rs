@@ -85,7 +85,8 @@ pub(super) enum CallPhase {
 }
 
 /// What is told of a command that waited to be run again when the process died.
-const OUTPUT_LOST: &str = "It has run in the sandbox and failed there; its output was lost.";
+const OUTPUT_LOST: &str =
+    "It has run in the sandbox, which refused something; its output was lost.";
 /// Result of a call that was aborted.
 pub(super) const INTERRUPTED: &str =
     "Interrupted before it ended. Part of it may have taken effect.";
@@ -460,7 +461,10 @@ impl OpenToolCall {
     /// Returns the text with what the command printed before it, if it has run.
     pub(super) fn with_output(&mut self, text: String) -> String {
         match self.refused.take() {
-            Some(refused) => format!("{}\n{text}", refused.told.trim_end()),
+            Some(refused) => format!(
+                "{}\n(It has run in the sandbox; this is about running it again:) {text}",
+                refused.told.trim_end()
+            ),
             None => text,
         }
     }

@@ -419,7 +419,8 @@ pub(super) fn stop(machine: &mut Machine, decision: &mut Decision, outcome: Outc
         call.close_question(QuestionChangeKind::Withdrawn, decision);
         match call.phase {
             CallPhase::Waiting | CallPhase::Asked(_) => {
-                call.phase = CallPhase::Done(failure(NOT_RUN))
+                let told = call.with_output(NOT_RUN.to_owned());
+                call.phase = CallPhase::Done(failure(told));
             }
             CallPhase::Running => running = true,
             CallPhase::Done(_) => {}
