@@ -308,21 +308,26 @@ fn a_command_sees_none_of_posses_secrets_and_cannot_speak_for_the_user() {
     assert!(!told.contains("go"), "no session is seen: {told}");
 }
 
-// proves PE-14 (part: checks and skills)
+// proves PE-14 (part: skills)
 #[test]
 fn commands_of_skills_are_held_too() {
-    let script = "[[rule]]\nreply = [{ text = \"done\" }]\n";
-    let project = Project::new("held-skill", script);
+    let project = Project::new("held-skill", "");
     let directory = project.file(".posse/skills/look");
     std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(project.file("listed"), "").unwrap();
     let text = "---\nname: look\ndescription: looks\n---\nIt says !`touch made; ls`.\n";
     std::fs::write(directory.join("SKILL.md"), text).unwrap();
+    let server = crate::crash::serve("[[rule]]\nreply = [{ text = \"done\" }]\n");
     let output = project
         .posse(&["-p", "/look"])
         .env("POSSE_SANDBOX", "required")
+        .env("ANTHROPIC_BASE_URL", server.url())
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
+    let requests = server.requests();
+    let body = String::from_utf8_lossy(&requests[0].body);
+    assert!(body.contains("listed") && body.contains("Read-only file system"));
     assert!(!project.file("made").exists());
 }
 

@@ -37,12 +37,12 @@ impl Scene {
         let repository = Repository::at(&self.root);
         let names = [
             ".git",
-            ".envrc",
-            ".vscode",
-            ".claude",
-            ".mcp.json",
             ".gitmodules",
             ".posse",
+            ".claude",
+            ".mcp.json",
+            ".vscode",
+            ".envrc",
             ".husky",
         ];
         Watch::before(

@@ -464,9 +464,9 @@ fn flags_add_settings_and_choose_files() {
     assert_eq!(denied("user", Some(&file)).0, "user,flag");
     let (_, unused) = denied(
         "",
-        Some(r#"{"env": {"A": "b"}, "sandbox": {"enabled": true}}"#),
+        Some(r#"{"env": {"A": "b"}, "statusLine": {"type": "x"}, "sandbox": {"enabled": true}}"#),
     );
-    assert_eq!(unused, ["--settings: env, sandbox"]);
+    assert_eq!(unused, ["--settings: env, statusLine"]);
     assert!("user,home".parse::<SettingSources>().is_err());
     let missing = FlagSettings {
         settings: Some("nowhere.json".into()),
