@@ -43,13 +43,13 @@ pub struct Confinement {
 }
 
 /// The hosts that a command can reach.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NetworkAccess {
     /// None at all, not even services of this machine.
     #[default]
     None,
-    /// Those with these names, through a proxy.
-    Hosts(Vec<String>),
+    /// Those that rules or a person allow: a proxy is asked for each.
+    Hosts,
     /// All of them, and services of this machine.
     All,
 }
@@ -99,7 +99,7 @@ impl Confinement {
             return self.clone();
         }
         let mut met = Self {
-            network: self.network.meet(&other.network),
+            network: self.network.min(other.network),
             limits: self.limits.meet(&other.limits),
             ..Self::default()
         };
@@ -128,7 +128,7 @@ impl Confinement {
         let others = other.paths();
         let mut all = paths.union(&others);
         all.all(|path| self.access(path) <= other.access(path))
-            && self.network.is_within(&other.network)
+            && self.network <= other.network
             && self.limits.is_within(&other.limits)
     }
 
@@ -155,31 +155,6 @@ fn deepest(roots: &[PathBuf], path: &Path) -> Option<usize> {
         above.then_some(root.len())
     });
     lengths.max()
-}
-
-impl NetworkAccess {
-    /// Returns what both allow. Of names only equal ones are the same hosts.
-    #[must_use]
-    pub fn meet(&self, other: &Self) -> Self {
-        match (self, other) {
-            (Self::None, _) | (_, Self::None) => Self::None,
-            (Self::All, some) | (some, Self::All) => some.clone(),
-            (Self::Hosts(one), Self::Hosts(two)) => {
-                let both = one.iter().filter(|host| two.contains(host));
-                Self::Hosts(both.cloned().collect())
-            }
-        }
-    }
-
-    /// Returns true if it allows no host that `other` does not allow.
-    pub fn is_within(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::None, _) | (_, Self::All) => true,
-            (Self::All, _) => false,
-            (Self::Hosts(one), Self::None) => one.is_empty(),
-            (Self::Hosts(one), Self::Hosts(two)) => one.iter().all(|host| two.contains(host)),
-        }
-    }
 }
 
 impl Limits {
@@ -285,11 +260,10 @@ mod tests {
         }
 
         fn confinement(&mut self) -> Confinement {
-            let hosts = ["x", "y", "z"].map(String::from);
             let network = match self.below(3) {
                 0 => NetworkAccess::None,
-                1 => NetworkAccess::All,
-                _ => NetworkAccess::Hosts(hosts[self.below(3) as usize..].to_vec()),
+                1 => NetworkAccess::Hosts,
+                _ => NetworkAccess::All,
             };
             Confinement {
                 write: self.paths(),

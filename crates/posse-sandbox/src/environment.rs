@@ -51,13 +51,41 @@ const GIT_SETTINGS: [(&str, &str); 3] = [
 /// More than this, a count of settings is not one.
 const MOST_GIT_SETTINGS: usize = 1000;
 
+/// Variables that name a proxy, in small letters.
+const PROXIES: [&str; 5] = [
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "ftp_proxy",
+    "no_proxy",
+];
+/// What is reached without the proxy.
+const NOT_PROXIED: &str = "localhost,127.0.0.1,::1";
+
+/// Which proxy the environment names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamedProxy {
+    /// That of the environment outside.
+    Outer,
+    /// One that listens on this port inside.
+    Inner(u16),
+    /// None.
+    None,
+}
+
 /// Returns the environment that a command has inside. `temporary` is its temporary directory.
-pub fn inside(outside: Vec<(OsString, OsString)>, temporary: &Path) -> Vec<(OsString, OsString)> {
+pub fn inside(
+    outside: Vec<(OsString, OsString)>,
+    temporary: &Path,
+    proxy: NamedProxy,
+) -> Vec<(OsString, OsString)> {
     let git = git_settings(&outside);
     let mut inside: Vec<_> = outside
         .into_iter()
         .filter(|(name, value)| !is_git_setting(name) && !is_secret(name, value))
         .filter(|(name, _)| !is_temporary(name) && name != CONFINED)
+        // It cannot be reached from inside.
+        .filter(|(name, _)| proxy == NamedProxy::Outer || !is_proxy(name))
         .collect();
     for name in ["TMPDIR", "TMP", "TEMP"] {
         inside.push((name.into(), temporary.into()));
@@ -67,8 +95,27 @@ pub fn inside(outside: Vec<(OsString, OsString)>, temporary: &Path) -> Vec<(OsSt
         inside.push((format!("GIT_CONFIG_KEY_{index}").into(), key));
         inside.push((format!("GIT_CONFIG_VALUE_{index}").into(), value));
     }
+    if let NamedProxy::Inner(port) = proxy {
+        let address = format!("http://127.0.0.1:{port}");
+        for (name, value) in [
+            ("http_proxy", address.as_str()),
+            ("https_proxy", &address),
+            ("no_proxy", NOT_PROXIED),
+        ] {
+            inside.push((name.into(), value.into()));
+            inside.push((name.to_uppercase().into(), value.into()));
+        }
+        // Without it, node asks no proxy.
+        inside.push(("NODE_USE_ENV_PROXY".into(), "1".into()));
+    }
     inside.push((CONFINED.into(), "1".into()));
     inside
+}
+
+/// Returns true for a variable that names a proxy.
+fn is_proxy(name: &OsStr) -> bool {
+    let name = name.to_string_lossy().to_lowercase();
+    PROXIES.contains(&name.as_str())
 }
 
 /// Returns true if a command must not see the variable.
@@ -145,7 +192,7 @@ mod tests {
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
         let text = |text: OsString| text.into_string().unwrap();
-        inside(environment, Path::new("/tmp"))
+        inside(environment, Path::new("/tmp"), NamedProxy::Outer)
             .into_iter()
             .map(|(name, value)| (text(name), text(value)))
             .collect()

@@ -76,7 +76,7 @@ fn confine(plan: &Plan) -> Result<(), LaunchError> {
     if plan.tier().has_fence() {
         fence::apply(plan.support.landlock, roots(plan), HandlesTcp::No).step("fence")?;
     }
-    let sockets = match plan.has_network {
+    let sockets = match plan.shares_network() {
         true => Sockets::Network,
         false => Sockets::Inner,
     };

@@ -3,13 +3,15 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::codec::{Decoder, Encoder, MessageError};
-use crate::environment;
+use crate::environment::{self, NamedProxy};
+use crate::handover;
 use crate::plan::Plan;
 use crate::tier::Tier;
 
@@ -19,6 +21,8 @@ pub const CONFINE: &str = "confine";
 pub(crate) const ORDERS: &str = "posse-confine";
 /// The temporary directory inside, where mounts make it private.
 const TEMPORARY: &str = "/tmp";
+/// Where the proxy listens inside, on the loopback interface.
+pub(crate) const PROXY_PORT: u16 = 3128;
 
 /// A program that becomes a launcher if its first argument is [`CONFINE`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,25 +44,47 @@ impl Launcher {
     /// and so does the end of the thread that starts it. It ends as the job does; if the sandbox
     /// cannot be made, it prints why, runs nothing and exits with code 125.
     pub fn command(&self, plan: &Plan, job: Job) -> io::Result<Command> {
+        self.command_with_proxy(plan, job, None)
+    }
+
+    /// Returns the same command. If its plan has a proxy, it sends through the socket a descriptor
+    /// on which the proxy accepts the job's connections, before the job starts.
+    pub fn command_with_proxy(
+        &self,
+        plan: &Plan,
+        job: Job,
+        socket: Option<BorrowedFd<'_>>,
+    ) -> io::Result<Command> {
         let temporary = match plan.tier() {
             Tier::B => plan.temporary.as_path(),
             _ => Path::new(TEMPORARY),
         };
-        let environment = environment::inside(job.environment, temporary);
+        let socket = socket.filter(|_| plan.has_proxy());
+        let proxy = match socket {
+            Some(_) => NamedProxy::Inner(PROXY_PORT),
+            None if plan.shares_network() => NamedProxy::Outer,
+            None => NamedProxy::None,
+        };
+        let environment = environment::inside(job.environment, temporary, proxy);
         let job = Job { environment, ..job };
-        self.command_of(plan, Some(job))
+        self.command_of(plan, Some(job), socket)
     }
 
     /// Returns the command that finds out whether a plan holds: it exits with 0 if it does.
     pub(crate) fn trial(&self, plan: &Plan) -> io::Result<Command> {
-        self.command_of(plan, None)
+        self.command_of(plan, None, None)
     }
 
     #[expect(
         clippy::disallowed_methods,
         reason = "nothing is started here; the caller starts it"
     )]
-    fn command_of(&self, plan: &Plan, job: Option<Job>) -> io::Result<Command> {
+    fn command_of(
+        &self,
+        plan: &Plan,
+        job: Option<Job>,
+        socket: Option<BorrowedFd<'_>>,
+    ) -> io::Result<Command> {
         let orders = Orders {
             plan: plan.clone(),
             job,
@@ -67,8 +93,12 @@ impl Launcher {
         let mut file = File::from(memfd_create(ORDERS, MemfdFlags::CLOEXEC)?);
         file.write_all(&orders.to_bytes())?;
         file.rewind()?;
+        // They wait in the connection until the launcher takes them, however long that is.
+        let (ours, theirs) = handover::pair()?;
+        let descriptors = [Some(file.as_fd()), socket].into_iter().flatten();
+        handover::send(&ours, &descriptors.collect::<Vec<_>>())?;
         let mut command = Command::new(&self.0);
-        command.arg(CONFINE).env_clear().stdin(file);
+        command.arg(CONFINE).env_clear().stdin(theirs);
         Ok(command)
     }
 }

@@ -7,7 +7,8 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::OwnedFd;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsFd as _, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -27,8 +28,9 @@ use rustix::thread::{
 use crate::error::{LaunchError, Step as _};
 use crate::fence::{self, HandlesTcp};
 use crate::filter::{self, Sockets};
+use crate::handover;
 use crate::inside;
-use crate::job::{CONFINE, ORDERS, Orders};
+use crate::job::{CONFINE, ORDERS, Orders, PROXY_PORT};
 use crate::mounts;
 use crate::plan::Plan;
 use crate::rights;
@@ -44,7 +46,7 @@ pub(crate) const REFUSED: u8 = 125;
 /// word: only `Launcher::command` can give orders.
 pub fn run_launcher(words: &[OsString]) -> Option<ExitCode> {
     let ended = match words {
-        [_, confine] if confine == CONFINE && has_orders() => outside(),
+        [_, confine] if confine == CONFINE => outside(handed_over()?),
         [_, confine, inside] if confine == CONFINE && inside == INSIDE && is_first() => {
             inside::run()
         }
@@ -57,10 +59,28 @@ pub fn run_launcher(words: &[OsString]) -> Option<ExitCode> {
     }))
 }
 
-fn has_orders() -> bool {
-    let input = fs::read_link("/proc/self/fd/0").unwrap_or_default();
+/// What a launcher is given.
+struct HandedOver {
+    orders: File,
+    /// Where it sends what the proxy accepts on.
+    proxy: Option<OwnedFd>,
+}
+
+/// Takes what the connection that is its input holds. None if that is not one of `Launcher`'s.
+fn handed_over() -> Option<HandedOver> {
+    let input = fs::read_link("/proc/self/fd/0").ok()?;
+    if !input.to_string_lossy().starts_with("socket:") {
+        return None;
+    }
+    let mut descriptors = handover::receive(io::stdin()).ok()?.into_iter();
+    let orders = File::from(descriptors.next()?);
+    let name = fs::read_link(format!("/proc/self/fd/{}", orders.as_raw_fd())).ok()?;
     let expected = format!("/memfd:{ORDERS}");
-    input.to_string_lossy().starts_with(&expected)
+    let is_ours = name.to_string_lossy().starts_with(&expected);
+    is_ours.then(|| HandedOver {
+        orders,
+        proxy: descriptors.next(),
+    })
 }
 
 fn is_first() -> bool {
@@ -68,12 +88,13 @@ fn is_first() -> bool {
 }
 
 /// Stage one.
-fn outside() -> Result<ExitCode, LaunchError> {
-    close_inherited().step("close files")?;
+fn outside(given: HandedOver) -> Result<ExitCode, LaunchError> {
+    let kept = given.proxy.as_ref().map(AsRawFd::as_raw_fd);
     let mut orders = Vec::new();
-    io::stdin()
-        .read_to_end(&mut orders)
-        .step("read the orders")?;
+    let mut file = given.orders;
+    file.read_to_end(&mut orders).step("read the orders")?;
+    drop(file);
+    close_inherited(kept).step("close files")?;
     let read = Orders::from_bytes(&orders).step("read the orders")?;
     let nothing = File::open("/dev/null").step("open /dev/null")?;
     rustix::stdio::dup2_stdin(&nothing).step("replace the input")?;
@@ -91,6 +112,9 @@ fn outside() -> Result<ExitCode, LaunchError> {
     }
     mounts::prepare_temporary(&read.plan)?;
     make_namespaces(&read.plan)?;
+    if let Some(proxy) = given.proxy {
+        listen_for(proxy).step("listen for the proxy")?;
+    }
     // A change of user clears it.
     die_with(&read)?;
     mounts::make(&read.plan)?;
@@ -98,11 +122,11 @@ fn outside() -> Result<ExitCode, LaunchError> {
     Ok(end_as(status))
 }
 
-/// Closes what posse's parent has left open for its children.
-fn close_inherited() -> io::Result<()> {
+/// Closes what posse's parent has left open for its children, but for one.
+fn close_inherited(kept: Option<i32>) -> io::Result<()> {
     let open: Vec<i32> = fs::read_dir("/proc/self/fd")?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|descriptor| *descriptor > 2)
+        .filter(|descriptor| *descriptor > 2 && Some(*descriptor) != kept)
         .collect();
     for descriptor in open {
         // The list itself was open, too, and is not any more.
@@ -150,14 +174,14 @@ fn make_namespaces(plan: &Plan) -> Result<(), LaunchError> {
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWUTS
         | CloneFlags::CLONE_NEWCGROUP;
-    if !plan.has_network {
+    if !plan.shares_network() {
         flags |= CloneFlags::CLONE_NEWNET;
     }
     unshare(flags).step("make namespaces")?;
     fs::write("/proc/self/setgroups", "deny").step("map users")?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1")).step("map users")?;
     fs::write("/proc/self/gid_map", format!("{group} {group} 1")).step("map groups")?;
-    if !plan.has_network {
+    if !plan.shares_network() {
         // Without it programs cannot talk to themselves, which breaks tests but lets nothing out.
         let _ = bring_loopback_up();
     }
@@ -173,6 +197,12 @@ fn make_namespaces(plan: &Plan) -> Result<(), LaunchError> {
         configure_capability_in_ambient_set(one, true).step("pass capabilities on")?;
     }
     Ok(())
+}
+
+/// Listens where programs inside look for their proxy, and hands that to who accepts.
+fn listen_for(proxy: OwnedFd) -> io::Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT))?;
+    handover::send(proxy, &[listener.as_fd()])
 }
 
 /// Asks the kernel to bring up the interface that every network namespace has.

@@ -12,6 +12,7 @@ mod error;
 mod fence;
 mod filter;
 mod git_index;
+pub mod handover;
 mod inside;
 mod job;
 mod launch;
@@ -27,7 +28,7 @@ mod trial;
 
 pub use after::{Finding, Watch};
 pub use codec::MessageError;
-pub use environment::{CONFINED, inside as environment_inside};
+pub use environment::{CONFINED, NamedProxy, inside as environment_inside};
 pub use job::{CONFINE, ConfinedJob, Job, Launcher};
 pub use launch::run_launcher;
 pub use layout::{Repository, Survey};

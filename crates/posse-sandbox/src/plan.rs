@@ -10,7 +10,7 @@ use crate::surroundings::{RESOLVERS, Surroundings};
 use crate::tier::{KernelSupport, Tier};
 
 /// What a message begins with. It changes with what a message means.
-const VERSION: &[u8] = b"posse-sandbox plan 1\n";
+const VERSION: &[u8] = b"posse-sandbox plan 2\n";
 /// Directories that are private to each command.
 const TEMPORARY: &str = "/tmp";
 const RUN: &str = "/run";
@@ -82,15 +82,13 @@ pub struct Plan {
     /// Where writing is allowed, as paths outside.
     pub(crate) roots: Vec<PathBuf>,
     pub(crate) temporary: PathBuf,
-    /// Whether it shares the network of the machine.
-    pub(crate) has_network: bool,
+    pub(crate) network: NetworkAccess,
     pub(crate) limits: Limits,
     pub(crate) cgroups: Vec<PathBuf>,
 }
 
 impl Plan {
-    /// Makes a plan. Fails if the kernel gives too little for it. Single hosts cannot be reached
-    /// yet: for that a proxy listens inside.
+    /// Makes a plan. Fails if the kernel gives too little for it.
     pub fn new(confinement: &Confinement, surroundings: &Surroundings) -> Result<Self, PlanError> {
         let tier = surroundings.support.tier();
         if let Some(twin) = surroundings.unfound_twins.first() {
@@ -118,7 +116,7 @@ impl Plan {
             all_writable: rights.write.iter().any(|root| root == Path::new("/")),
             roots: rights.write.clone(),
             temporary: surroundings.temporary.clone(),
-            has_network: confinement.network == NetworkAccess::All,
+            network: confinement.network,
             limits: confinement.limits,
             cgroups: surroundings.cgroups.clone(),
         };
@@ -131,6 +129,16 @@ impl Plan {
     /// Returns the tier that it holds.
     pub fn tier(&self) -> Tier {
         self.support.tier()
+    }
+
+    /// Returns true if the command has the network of the machine.
+    pub(crate) fn shares_network(&self) -> bool {
+        self.network == NetworkAccess::All
+    }
+
+    /// Returns true if it reaches hosts through a proxy, which accepts what it connects to.
+    pub fn has_proxy(&self) -> bool {
+        self.network == NetworkAccess::Hosts && self.tier().has_mounts()
     }
 
     /// Returns its mounts, in their order.
@@ -175,7 +183,7 @@ impl Plan {
             }
         }
         add(MountKind::Empty, Path::new(RUN));
-        if self.has_network {
+        if self.network == NetworkAccess::All {
             for settings in RESOLVERS {
                 if surroundings.present.contains_key(Path::new(settings)) {
                     add(MountKind::Show, Path::new(settings));
@@ -235,9 +243,9 @@ impl Plan {
             self.support.namespaces,
             self.support.seccomp,
             self.all_writable,
-            self.has_network,
         ];
         flags.into_iter().for_each(|flag| out.byte(flag.into()));
+        out.byte(self.network as u8);
         out.byte(self.support.landlock);
         out.list(&self.mounts, |out, mount| {
             out.byte(mount.kind as u8);
@@ -258,11 +266,20 @@ impl Plan {
     /// Returns the plan of a message. Refuses what it does not understand.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, MessageError> {
         let mut fields = Decoder::new(bytes.strip_prefix(VERSION).ok_or(MessageError)?);
-        let mut flags = [false; 4];
+        let mut flags = [false; 3];
         for flag in &mut flags {
             *flag = is_set(fields.byte()?)?;
         }
-        let [namespaces, seccomp, all_writable, has_network] = flags;
+        let [namespaces, seccomp, all_writable] = flags;
+        let network = one_of(
+            fields.byte()?,
+            [
+                NetworkAccess::None,
+                NetworkAccess::Hosts,
+                NetworkAccess::All,
+            ],
+            |it| it as u8,
+        )?;
         let support = KernelSupport {
             namespaces,
             landlock: fields.byte()?,
@@ -271,7 +288,7 @@ impl Plan {
         let plan = Self {
             support,
             all_writable,
-            has_network,
+            network,
             mounts: fields.list(|fields| {
                 let kind = kind(fields.byte()?)?;
                 let directory = is_set(fields.byte()?)?;
@@ -315,8 +332,17 @@ fn kind(byte: u8) -> Result<MountKind, MessageError> {
         MountKind::Hide,
         MountKind::Empty,
     ];
-    let mut kinds = kinds.into_iter();
-    kinds.find(|it| *it as u8 == byte).ok_or(MessageError)
+    one_of(byte, kinds, |it| it as u8)
+}
+
+/// Returns the one of these that the byte stands for.
+fn one_of<T: Copy, const N: usize>(
+    byte: u8,
+    known: [T; N],
+    number: fn(T) -> u8,
+) -> Result<T, MessageError> {
+    let mut known = known.into_iter();
+    known.find(|it| number(*it) == byte).ok_or(MessageError)
 }
 
 /// Returns the confinement with what git and the disk add to it, about what exists, without what

@@ -77,7 +77,7 @@ impl Refusals {
         Self {
             write: write.into_iter().take(MOST).collect(),
             read: read.into_iter().take(MOST).collect(),
-            network: says_unreachable && !plan.has_network,
+            network: says_unreachable && !plan.shares_network(),
         }
     }
 }

@@ -252,7 +252,7 @@ fn a_message_brings_all_of_it_and_no_other_is_understood() {
     let longer = [&bytes[..], b"x"].concat();
     assert_eq!(Plan::from_bytes(&longer), Err(MessageError));
     let mut later = bytes.clone();
-    later[VERSION.len() - 2] = b'2';
+    later[VERSION.len() - 2] = b'9';
     assert_eq!(Plan::from_bytes(&later), Err(MessageError));
     let mut unknown = bytes;
     unknown[VERSION.len()] = 7;
