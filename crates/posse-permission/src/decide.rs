@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use posse_protocol::{PermissionMode, QuestionKind};
 
 use super::Policy;
+use super::host::rule_for;
 use super::mirror::RulePaths;
 use super::path::{protected, watched};
 use super::rule::{About, Rule};
@@ -163,6 +164,9 @@ impl Call<'_> {
                         .iter()
                         .any(|path| pattern.touches(path, self.workspace)),
                     (Subject::Fetches { host }, About::Host(domain)) => domain.matches(host),
+                    (Subject::Connects { host, port }, About::Connect(pattern)) => {
+                        pattern.touches(host, *port)
+                    }
                     (Subject::Starts { agent }, About::Agent(name)) => {
                         name.matches(&agent.to_lowercase())
                     }
@@ -221,7 +225,7 @@ impl Call<'_> {
             Subject::Fetches { host } if strange(host) => {
                 Some("the host name contains control characters".into())
             }
-            Subject::Fetches { host } => self.lookalike(host),
+            Subject::Fetches { host } | Subject::Connects { host, .. } => self.lookalike(host),
             Subject::Edits(paths) => paths
                 .iter()
                 .find_map(|path| forbidden_edit(path, self.workspace)),
@@ -233,12 +237,14 @@ impl Call<'_> {
     /// Returns the reason if a host only begins like one for which there is a rule: nobody means
     /// `docs.rs.example.com`.
     fn lookalike(&self, host: &str) -> Option<String> {
+        let is_fetch = matches!(self.intent.subject, Subject::Fetches { .. });
         let hosts = self
             .policy
             .allow
             .iter()
             .filter_map(|rule| match &rule.about {
-                About::Host(domain) => domain.name(),
+                About::Host(domain) if is_fetch => domain.name(),
+                About::Connect(pattern) if !is_fetch => pattern.name(),
                 _ => None,
             });
         let begins_so = |name: &&str| {
@@ -246,8 +252,21 @@ impl Call<'_> {
             rest.is_some_and(|rest| rest.starts_with('.') && rest.len() > 1)
         };
         let name = hosts.into_iter().find(begins_so)?;
-        (!self.allows(|about| matches!(about, About::Host(domain) if domain.matches(host)))).then(|| {
-            format!("{host} begins like {name}, for which there is a rule, but belongs to somebody else")
+        (!self.allows_host()).then(|| {
+            format!(
+                "{host} begins like {name}, for which there is a rule, but belongs to somebody else"
+            )
+        })
+    }
+
+    /// Returns true if a rule allows the host that the call is about.
+    fn allows_host(&self) -> bool {
+        self.allows(|about| match (&self.intent.subject, about) {
+            (Subject::Fetches { host }, About::Host(domain)) => domain.matches(host),
+            (Subject::Connects { host, port }, About::Connect(pattern)) => {
+                pattern.allows(host, *port)
+            }
+            _ => false,
         })
     }
 
@@ -296,9 +315,7 @@ impl Call<'_> {
                 };
                 accepted || self.workspace.notes_hold(path) || self.allows(rule)
             }),
-            Subject::Fetches { host } => {
-                self.allows(|about| matches!(about, About::Host(domain) if domain.matches(host)))
-            }
+            Subject::Fetches { .. } | Subject::Connects { .. } => self.allows_host(),
             // What it does is judged when it does it; it has no more rights than the agent that
             // starts it.
             Subject::Starts { .. } | Subject::Follows { .. } => true,
@@ -342,6 +359,7 @@ impl Call<'_> {
             Subject::Reads(paths) => format!("Read(/{})", last(paths)),
             Subject::Edits(paths) => format!("Edit(/{})", last(paths)),
             Subject::Fetches { host } => format!("WebFetch(domain:{host})"),
+            Subject::Connects { host, port } => rule_for(host, *port),
             Subject::Starts { agent } => format!("Agent({agent})"),
             Subject::Follows { skill } => format!("Skill({skill})"),
         }

@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod corpus;
 mod decide;
+mod host;
 mod mirror;
 mod path;
 mod pattern;

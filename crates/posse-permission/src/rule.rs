@@ -5,6 +5,7 @@ mod grammar;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::host::HostPattern;
 use super::path::{PathPattern, protected, watched};
 use super::pattern::{CommandPattern, Domain, Glob};
 use crate::mirror::RulePaths as _;
@@ -99,8 +100,10 @@ pub(super) enum About {
     Command(CommandPattern),
     /// Commands, outside the sandbox.
     Outside(CommandPattern),
-    /// Hosts.
+    /// Hosts that are fetched from.
     Host(Domain),
+    /// Hosts that commands connect to.
+    Connect(HostPattern),
     /// Agents of this type.
     Agent(Glob),
     /// Skills of this name.
@@ -126,7 +129,11 @@ impl Rule {
             About::Host(domain) => tool == "WebFetch" && *domain == Domain::Any,
             About::Agent(name) => tool == "Agent" && name.is_everything(),
             About::Skill(name) => tool == "Skill" && name.is_everything(),
-            About::Read(_) | About::Edit(_) | About::Outside(_) | About::Elsewhere => false,
+            About::Read(_)
+            | About::Edit(_)
+            | About::Outside(_)
+            | About::Connect(_)
+            | About::Elsewhere => false,
         }
     }
 }
@@ -189,6 +196,12 @@ impl Policy {
     /// Forbids that commands run outside the sandbox, whatever rules allow.
     pub fn keep_inside(&mut self) {
         self.is_kept_inside = true;
+    }
+
+    /// Returns true if rules deny hosts, or ask about some.
+    pub(super) fn rules_hosts(&self) -> bool {
+        let is_about_hosts = |rule: &Rule| matches!(rule.about, About::Connect(_));
+        self.deny.iter().chain(&self.ask).any(is_about_hosts)
     }
 
     /// Returns true if rules deny every edit, or ask about every one and no person has agreed.

@@ -20,6 +20,11 @@ pub enum RuleProblem {
     OnlyAllows,
     #[error("it needs `domain:` and a host, such as `domain:docs.rs`")]
     NoDomain,
+    #[error(
+        "it needs a host, such as `docs.rs`, `*.docs.rs` or `db.example:5432`, or one of @crates, \
+         @npm, @pypi and @github"
+    )]
+    NoHost,
     #[error("use Read(…) and Edit(…) for paths, for {0} too")]
     PathsOf(String),
     #[error("{0} takes no specifier")]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use posse_port::tool::{Intent, Subject, Workspace};
 use posse_protocol::Suggestion;
 
+use super::host::{preset_of, rule_for};
 use super::mirror::RulePaths;
 use super::path::is_beneath;
 use super::shell::Line;
@@ -32,6 +33,11 @@ pub(super) fn suggest(
         Subject::Reads(paths) => path_rules("Read", paths, workspace),
         Subject::Fetches { host } if !host.contains('*') => {
             vec![vec![format!("WebFetch(domain:{host})")]]
+        }
+        Subject::Connects { host, port } => {
+            let preset = preset_of(host, *port).map(|it| vec![format!("Connect({})", it.name)]);
+            let alone = vec![rule_for(host, *port)];
+            [alone].into_iter().chain(preset).collect()
         }
         Subject::Nothing if names_one_tool(tool) => vec![vec![tool.to_owned()]],
         // Agents and skills are asked about only because of an ask rule.

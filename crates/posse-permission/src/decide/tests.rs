@@ -67,6 +67,11 @@ fn call(text: &str) -> (String, Intent) {
                 host: rest.to_owned(),
             },
         ),
+        "Connect" => {
+            let (host, port) = rest.rsplit_once(' ').unwrap();
+            let (host, port) = (host.to_owned(), port.parse().unwrap());
+            (true, Subject::Connects { host, port })
+        }
         "Agent" => (
             true,
             Subject::Starts {
@@ -233,6 +238,46 @@ fn judges(policy: &Policy, table: &[(&str, &str)]) {
     for (command, expected) in table {
         let given = verdict(policy, PermissionMode::Default, &format!("Bash {command}"));
         assert_eq!(word(&given), *expected, "{command}: {given:?}");
+    }
+}
+
+// proves PE-09 (part: hosts)
+#[test]
+fn hosts_of_commands() {
+    let policy = policy(
+        &["Connect(evil.test)", "Connect(*.evil.test)"],
+        &["Connect(asked.test)"],
+        &[
+            "Connect(docs.test)",
+            "Connect(*.evil.test)",
+            "Connect(@crates)",
+        ],
+    );
+    for (connection, expected) in [
+        ("docs.test 443", "allow"),
+        ("docs.test 22", "ask"),
+        ("index.crates.io 443", "allow"),
+        ("other.test 443", "ask"),
+        ("asked.test 443", "ask"),
+        ("evil.test 22", "deny"),
+        ("a.evil.test 443", "deny"),
+        // It only begins like one that is allowed.
+        ("docs.test.other.test 443", "deny"),
+    ] {
+        let connection = format!("Connect {connection}");
+        let given = verdict(&policy, PermissionMode::Default, &connection);
+        assert_eq!(word(&given), expected, "{connection}: {given:?}");
+    }
+    for (mode, expected) in [
+        (PermissionMode::Plan, "ask"),
+        (PermissionMode::DontAsk, "deny"),
+        (PermissionMode::AcceptEdits, "ask"),
+        (PermissionMode::BypassPermissions, "allow"),
+    ] {
+        let other = verdict(&policy, mode, "Connect other.test 443");
+        assert_eq!(word(&other), expected, "{mode}");
+        let denied = verdict(&policy, mode, "Connect evil.test 443");
+        assert_eq!(word(&denied), "deny", "{mode}");
     }
 }
 

@@ -59,9 +59,12 @@ impl Rights {
                 let editable = policy.editable_paths(workspace).into_iter();
                 bounds.write.extend(editable.filter(|_| is_free));
             }
-            if wider.network {
-                bounds.network = NetworkAccess::All;
-            }
+            // A rule about a host holds only where each is asked for.
+            bounds.network = match bounds.network {
+                _ if policy.rules_hosts() => NetworkAccess::Hosts,
+                _ if wider.network => NetworkAccess::All,
+                network => network,
+            };
             bounds
         };
         let links = links.into_iter().map(writable);
@@ -72,6 +75,12 @@ impl Rights {
             unasked: consent != &Consent::Person,
             opened: [wider.write.as_slice(), &wider.read].concat(),
         }
+    }
+
+    /// Returns what of a refusal a person can lift: rules about hosts hold whatever they say.
+    pub fn liftable(&self, mut refused: SandboxRefusal) -> Option<SandboxRefusal> {
+        refused.network &= !self.policy().rules_hosts();
+        Some(refused).filter(|refused| *refused != SandboxRefusal::default())
     }
 
     /// Returns the rules that a person may accept so that the sandbox does not refuse this again,
@@ -118,6 +127,7 @@ fn bounds(
     let notes = notes.map(|notes| notes.directory.clone());
     let bounded = |write: Vec<PathBuf>| Confinement {
         write,
+        network: NetworkAccess::Hosts,
         ..Confinement::default()
     };
     match mode {

@@ -1,5 +1,6 @@
 //! The syntax of a rule: `Tool` or `Tool(specifier)`.
 
+use super::super::host::HostPattern;
 use super::super::path::PathPattern;
 use super::super::pattern::{CommandPattern, Domain, Glob};
 use super::{About, Source};
@@ -93,6 +94,10 @@ pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<About, R
             let domain = specifier.strip_prefix("domain:").and_then(Domain::new);
             Ok(About::Host(domain.ok_or(RuleProblem::NoDomain)?))
         }
+        ("Connect", host) => {
+            let pattern = HostPattern::new(host.unwrap_or("*"));
+            pattern.map(About::Connect).ok_or(RuleProblem::NoHost)
+        }
         // The older name still occurs in settings.
         ("Agent" | "Task", None) => Ok(About::Agent(Glob::new("*"))),
         // Types are found regardless of case, so rules ignore case, too.
@@ -171,6 +176,8 @@ mod tests {
             ("mcp__srv(x)", false, "mcp__server"),
             ("WebFetch(docs.rs)", true, "domain:"),
             ("WebFetch(domain:a b)", true, "domain:"),
+            ("Connect(docs.rs/x)", true, "a host"),
+            ("Connect(@nix)", true, "a host"),
             ("Write(/src/**)", true, "Edit("),
             ("SendMessage(x)", true, "no specifier"),
             ("Read(!a)", false, "`!`"),
@@ -202,6 +209,9 @@ mod tests {
             "Edit(/src/**)",
             "WebFetch",
             "WebFetch(domain:*.docs.rs)",
+            "Connect",
+            "Connect(*.docs.rs:8443)",
+            "Connect(@crates)",
             "mcp__srv",
             "mcp__srv__*",
             "mcp__srv__get_*",

@@ -139,6 +139,10 @@ fn what_is_offered_for_files_hosts_and_tools() {
     let edits = |paths: &[&str]| Subject::Edits(paths.iter().map(PathBuf::from).collect());
     let reads = |path: &str| Subject::Reads(vec![path.into()]);
     let host = |host: &str| Subject::Fetches { host: host.into() };
+    let connects = |host: &str, port| Subject::Connects {
+        host: host.into(),
+        port,
+    };
     let table: &[(&str, Subject, &[&str])] = &[
         (
             "Edit",
@@ -173,6 +177,12 @@ fn what_is_offered_for_files_hosts_and_tools() {
         ("Read", reads("/w/a"), &[]),
         ("WebFetch", host("docs.rs"), &["WebFetch(domain:docs.rs)"]),
         ("WebFetch", host("*.rs"), &[]),
+        (
+            "Connect",
+            connects("index.crates.io", 443),
+            &["Connect(index.crates.io)", "Connect(@crates)"],
+        ),
+        ("Connect", connects("docs.rs", 22), &["Connect(docs.rs:22)"]),
         ("mcp__srv__get", Subject::Nothing, &["mcp__srv__get"]),
         ("mcp__srv", Subject::Nothing, &[]),
         ("mcp__srv__g*", Subject::Nothing, &[]),

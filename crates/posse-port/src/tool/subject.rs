@@ -30,6 +30,13 @@ pub enum Subject {
         /// The host's name.
         host: String,
     },
+    /// A command connects to a host.
+    Connects {
+        /// The host's name in small letters, or its address.
+        host: String,
+        /// The port.
+        port: u16,
+    },
     /// Starts an agent.
     Starts {
         /// The agent's type.

@@ -113,7 +113,41 @@ fn what_a_person_lifts_is_lifted_for_one_run_and_not_in_plan_mode() {
     assert!(!can_write(&rights_, &Consent::Person, "/else/a"));
     let plan = rights(PermissionMode::Plan, &[]);
     let bounds = bounds_of(plan.place(&Subject::runs("make"), &again));
-    assert_eq!(bounds, Confinement::default());
+    let nothing = Confinement {
+        network: NetworkAccess::Hosts,
+        ..Confinement::default()
+    };
+    assert_eq!(bounds, nothing);
+}
+
+// proves PE-15
+#[test]
+fn a_rule_about_a_host_holds_whatever_mode_and_person_say() {
+    let rights_ = rights(PermissionMode::BypassPermissions, &[]);
+    let of = |consent: &Consent| bounds_of(rights_.place(&Subject::runs("make"), consent)).network;
+    let refusal = SandboxRefusal {
+        network: true,
+        ..SandboxRefusal::default()
+    };
+    assert_eq!(rights_.liftable(refusal.clone()), Some(refusal.clone()));
+    assert_eq!(of(&Consent::Rules), NetworkAccess::All);
+    let source = Source {
+        name: "a test".into(),
+        root: "/w".into(),
+        cwd: "/w".into(),
+        home: None,
+    };
+    let mut policy = Policy::default();
+    let deny = vec!["Connect(evil.test)".to_owned()];
+    let rules = RuleList {
+        deny,
+        ..RuleList::default()
+    };
+    policy.add(&source, &rules).unwrap();
+    rights_.add_for_session(Arc::new(policy));
+    assert_eq!(of(&Consent::Rules), NetworkAccess::Hosts);
+    assert_eq!(of(&Consent::Again(refusal.clone())), NetworkAccess::Hosts);
+    assert_eq!(rights_.liftable(refusal), None);
 }
 
 // proves PE-15
