@@ -131,6 +131,31 @@ pub trait FileGuard: Send + Sync {
     fn ruled_paths(&self, workspace: &Workspace) -> RuledPaths;
 }
 
+/// Decides which hosts a command may be connected to. Hosts are names in small letters, or
+/// addresses.
+pub trait HostGate: Send + Sync {
+    /// Waits until rules or a person decide about a host. Fails with the reason if it is not to be
+    /// reached.
+    fn admit<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, Result<(), String>>;
+
+    /// Returns true if rules allow it; nobody is asked.
+    fn allows(&self, host: &str, port: u16) -> bool;
+}
+
+/// Lets commands connect to nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct NoHosts;
+
+impl HostGate for NoHosts {
+    fn admit<'a>(&'a self, _host: &'a str, _port: u16) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(std::future::ready(Err("it may reach no host".into())))
+    }
+
+    fn allows(&self, _host: &str, _port: u16) -> bool {
+        false
+    }
+}
+
 /// Where the files are that rules keep from commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuledPaths {
@@ -161,6 +186,8 @@ pub struct ToolContext {
     pub seen: KnownFiles,
     /// Permissions of files, for tools that discover paths only while they run.
     pub files: Arc<dyn FileGuard>,
+    /// Permissions of hosts, for commands that connect to some while they run.
+    pub hosts: Arc<dyn HostGate>,
     /// Where commands of the call run.
     pub place: Where,
     /// The clock.

@@ -5,6 +5,8 @@ mod ending;
 mod foreground;
 
 use std::borrow::Cow;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +25,7 @@ use crate::capture::Capture;
 use crate::command_disk;
 use crate::live_sink::LiveSink;
 use crate::processes::Family;
+use crate::proxy::{Proxy, ProxyTerms};
 use crate::sandbox::{AfterCommand, CommandRequest, ConfinedCommand, Sandbox};
 use crate::shell::{Bounds, How, OF_A_REPOSITORY, RunningShell, Starter};
 use crate::shell_command::{ShellCommand, ShellStart};
@@ -96,7 +99,7 @@ impl Bash {
             )));
         }
         let prepared = self.prepare(command, *is_held, context).await?;
-        let (start, launcher, after) = match prepared {
+        let (start, launcher, mut after) = match prepared {
             Some(prepared) => (
                 ShellStart::Within(Box::new(prepared.job)),
                 Launcher::at(prepared.launcher),
@@ -116,9 +119,27 @@ impl Bash {
             Some(watchdog) => Starter::Watchdog(watchdog),
             None => Starter::This(&launcher),
         };
-        let started = RunningShell::start(&start, &context.marker, starter).await;
-        let shell = started.map_err(|error| tell(format!("the shell did not start: {error}")))?;
-        Ok((shell, after))
+        let failed = |error| tell(format!("the shell did not start: {error}"));
+        let proxy = self.proxy(&start, context).map_err(failed)?;
+        let (proxy, socket) = proxy.unzip();
+        proxy.into_iter().for_each(|proxy| after.served_by(proxy));
+        let started = RunningShell::start(&start, &context.marker, starter, socket).await;
+        Ok((started.map_err(failed)?, after))
+    }
+
+    /// Starts the proxy of a command that has one.
+    fn proxy(
+        &self,
+        start: &ShellStart,
+        context: &ToolContext,
+    ) -> io::Result<Option<(Proxy, OwnedFd)>> {
+        let has_proxy = matches!(start, ShellStart::Within(confined) if confined.plan.has_proxy());
+        let terms = || ProxyTerms {
+            gate: Arc::clone(&context.hosts),
+            clock: Arc::clone(&context.clock),
+            upstream: self.sandbox.as_ref().and_then(Sandbox::upstream),
+        };
+        has_proxy.then(|| Proxy::start(terms())).transpose()
     }
 
     /// Prepares a command for the sandbox. Returns none if it is to run outside.

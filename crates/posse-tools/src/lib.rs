@@ -26,6 +26,7 @@ mod panes;
 mod preview;
 mod process_table;
 mod processes;
+mod proxy;
 mod read;
 mod replace;
 mod rooted_fs;
@@ -52,6 +53,7 @@ pub use panes::{
     Color, CommandPanes, Inside, Launch, Place, Template, TmuxPanes, Variable, WrongTemplate,
 };
 pub use process_table::CALL_MARK;
+pub use proxy::Upstream;
 pub use read::{Read, ReadInput};
 pub use sandbox::{Sandbox, SandboxConfig};
 pub use watchdog::{GUARD, Watchdog, run_watchdog};

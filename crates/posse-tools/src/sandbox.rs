@@ -20,6 +20,7 @@ use posse_sandbox::{
 };
 
 use crate::process_table::CALL_MARK;
+use crate::proxy::{Proxy, Upstream};
 use crate::shell::OF_A_REPOSITORY;
 use survey_cache::SurveyCache;
 
@@ -39,6 +40,10 @@ pub struct SandboxConfig {
     pub hide: Vec<PathBuf>,
     /// Paths that only commands can read which may write everywhere.
     pub secrets: Vec<PathBuf>,
+    /// Files that commands can read whatever is hidden: certificates of the user's.
+    pub show: Vec<PathBuf>,
+    /// The proxy through which hosts are reached, if not directly.
+    pub upstream: Option<Arc<Upstream>>,
     /// Further directories that commands may write to if they may write to the workspace.
     pub write: Vec<PathBuf>,
     /// What commands may use of the machine.
@@ -116,6 +121,8 @@ pub(crate) struct AfterCommand {
     quarantine: PathBuf,
     /// What it was confined by, where it ran, and what a person had opened to it.
     confined: Option<ConfinedBy>,
+    /// Its proxy, which serves it as long as this is there.
+    proxy: Option<Proxy>,
 }
 
 #[derive(Debug)]
@@ -174,19 +181,26 @@ impl AfterCommand {
         let refusal = SandboxRefusal {
             write: write.into_iter().collect(),
             read,
-            network: found.network,
+            // About hosts that the proxy was asked for, a person has decided.
+            network: found.network && self.proxy.as_ref().is_none_or(|it| it.notes().is_empty()),
         };
         let refusal = Some(refusal).filter(|it| *it != SandboxRefusal::default());
         (refusal, notes)
     }
 
-    /// Moves away what must not stay, and returns what the model is told about it.
+    /// Moves away what must not stay, and returns what the model is told about that and about hosts
+    /// that were not reached.
     pub(crate) fn check(&self) -> Vec<String> {
-        let Some(watch) = &self.watch else {
-            return Vec::new();
-        };
-        let findings = watch.after(&self.quarantine);
-        findings.iter().map(told).collect()
+        let findings = self.watch.as_ref().map(|it| it.after(&self.quarantine));
+        let found = findings.iter().flatten().map(told);
+        found
+            .chain(self.proxy.iter().flat_map(Proxy::notes))
+            .collect()
+    }
+
+    /// Has a proxy serve the command until this is dropped.
+    pub(crate) fn served_by(&mut self, proxy: Proxy) {
+        self.proxy = Some(proxy);
     }
 }
 
@@ -255,6 +269,11 @@ impl Sandbox {
         !self.0.config.asks && self.probe().tier().has_mounts()
     }
 
+    /// Returns the proxy through which hosts are reached.
+    pub(crate) fn upstream(&self) -> Option<Arc<Upstream>> {
+        self.0.config.upstream.clone()
+    }
+
     /// Returns true if no command may run outside.
     pub(crate) fn is_never_left(&self) -> bool {
         self.0.config.never_outside
@@ -312,6 +331,7 @@ impl Sandbox {
                 opened: request.opened.to_vec(),
                 closed: config.hide.clone(),
             }),
+            proxy: None,
         };
         Ok(Some(ConfinedCommand {
             job: ConfinedJob {
@@ -358,6 +378,10 @@ impl Sandbox {
                 FileAccess::Hidden | FileAccess::Read => bounds.show.push(path.to_owned()),
             }
         }
+        let certificates = config.show.iter();
+        let hidden = certificates.filter(|path| bounds.access(path) == FileAccess::Hidden);
+        let hidden: Vec<PathBuf> = hidden.cloned().collect();
+        bounds.show.extend(hidden);
         let ruled = request.files.ruled_paths(workspace);
         let access = |path: &Path| request.files.access(path, workspace, request.unasked);
         let survey = self

@@ -2,7 +2,8 @@
 //! start processes.
 
 use std::fs::File;
-use std::io::{self, PipeWriter, Read as _};
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::capture::Sink;
 use crate::detached::spawn_detached;
 use crate::processes::{Family, WatchedProcess, gone, within};
 use crate::shell_command::ShellStart;
-use crate::spawner::SpawnedShell;
+use crate::spawner::{ShellEnds, SpawnedShell};
 use crate::watchdog::Watchdog;
 
 /// How long what the shell leaves behind may take to end by itself, `>(tee log)` for one.
@@ -111,11 +112,12 @@ pub(crate) enum How {
 
 impl RunningShell {
     /// Starts a command: below the watchdog, if there is one. `marker` is what its processes are
-    /// found by.
+    /// found by, `proxy` where its proxy is told what to accept on.
     pub(crate) async fn start(
         start: &ShellStart,
         marker: &str,
         starter: Starter<'_>,
+        proxy: Option<OwnedFd>,
     ) -> io::Result<Self> {
         let cwd = start.cwd();
         if !cwd.is_dir() {
@@ -123,13 +125,17 @@ impl RunningShell {
             return Err(io::Error::other(what));
         }
         let (output, printed) = io::pipe()?;
+        let ends = ShellEnds {
+            output: printed,
+            proxy,
+        };
         let output = pipe::Receiver::from_owned_fd(output.into())?;
         let (pid, process) = match starter {
             Starter::Watchdog(watchdog) => {
-                let shell = watchdog.start_shell(start, printed).await?;
+                let shell = watchdog.start_shell(start, ends).await?;
                 (shell.pid, ShellProcess::Spawned(shell))
             }
-            Starter::This(launcher) => start_own(start, launcher, &printed)?,
+            Starter::This(launcher) => start_own(start, launcher, &ends)?,
         };
         let guard = KillGuard {
             family: Family::marked(marker).with_group(pid),
@@ -194,8 +200,9 @@ impl RunningShell {
 fn start_own(
     start: &ShellStart,
     launcher: &Launcher,
-    printed: &PipeWriter,
+    ends: &ShellEnds,
 ) -> io::Result<(Pid, ShellProcess)> {
+    let printed = &ends.output;
     let spawn = |command| Command::from(command).kill_on_drop(true).spawn();
     let child = match start {
         ShellStart::Outside(command) => spawn_detached(
@@ -207,7 +214,9 @@ fn start_own(
             spawn,
         )?,
         ShellStart::Within(confined) => {
-            let mut command = launcher.command(&confined.plan, confined.job.clone())?;
+            let (plan, job) = (&confined.plan, confined.job.clone());
+            let proxy = ends.proxy.as_ref().map(AsFd::as_fd);
+            let mut command = launcher.command_with_proxy(plan, job, proxy)?;
             command
                 .stdout(printed.try_clone()?)
                 .stderr(printed.try_clone()?);

@@ -5,18 +5,13 @@
 pub(crate) mod serve;
 
 use std::fs::File;
-use std::io::{self, IoSlice, PipeWriter, Seek as _, Write as _};
-use std::mem::MaybeUninit;
+use std::io::{self, PipeWriter, Seek as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
+use posse_sandbox::handover;
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
-    sendmsg, socketpair,
-};
 use rustix::process::Pid;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::UnixStream;
@@ -30,13 +25,7 @@ pub(crate) struct Spawner(OwnedFd);
 impl Spawner {
     /// Returns a connection, and the watchdog's end of it.
     pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
-        let (ours, theirs) = socketpair(
-            AddressFamily::UNIX,
-            // Keeps messages apart, and each with its descriptors.
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
+        let (ours, theirs) = handover::pair()?;
         Ok((Self(ours), theirs))
     }
 
@@ -46,12 +35,12 @@ impl Spawner {
     pub(crate) async fn start(
         &self,
         start: &ShellStart,
-        output: PipeWriter,
+        ends: ShellEnds,
     ) -> io::Result<SpawnedShell> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let mut reports = BufReader::new(UnixStream::from_std(ours)?);
-        self.send(&start.to_message()?, theirs.into(), output.into())?;
+        self.send(&start.to_message()?, theirs.into(), ends)?;
         let mut line = String::new();
         reports.read_line(&mut line).await?;
         match line.trim_end().split_once(' ') {
@@ -69,20 +58,44 @@ impl Spawner {
     }
 
     /// Sends a request. It waits only if the watchdog has many to handle, each for a millisecond.
-    fn send(&self, message: &[u8], reports: OwnedFd, output: OwnedFd) -> io::Result<()> {
+    fn send(&self, message: &[u8], reports: OwnedFd, ends: ShellEnds) -> io::Result<()> {
         // A file, since a packet can be too small for an environment and a plan.
         let mut file = File::from(memfd_create("posse-command", MemfdFlags::CLOEXEC)?);
         file.write_all(message)?;
         file.rewind()?;
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        let descriptors = [reports.as_fd(), output.as_fd(), file.as_fd()];
-        control.push(SendAncillaryMessage::ScmRights(&descriptors));
-        let message = [IoSlice::new(&[0])];
-        match sendmsg(&self.0, &message, &mut control, SendFlags::NOSIGNAL) {
-            Ok(_) => Ok(()),
-            Err(Errno::PIPE | Errno::CONNRESET) => Err(gone()),
-            Err(error) => Err(error.into()),
+        let mut descriptors = vec![reports.as_fd(), ends.output.as_fd(), file.as_fd()];
+        descriptors.extend(ends.proxy.as_ref().map(|proxy| proxy.as_fd()));
+        handover::send(&self.0, &descriptors).map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => gone(),
+            _ => error,
+        })
+    }
+}
+
+/// What a shell is connected with.
+#[derive(Debug)]
+pub(crate) struct ShellEnds {
+    /// Where it prints.
+    pub(crate) output: PipeWriter,
+    /// Where its proxy is told what to accept on.
+    pub(crate) proxy: Option<OwnedFd>,
+}
+
+impl ShellEnds {
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self {
+            output: self.output.try_clone()?,
+            proxy: self.proxy.as_ref().map(OwnedFd::try_clone).transpose()?,
+        })
+    }
+}
+
+#[cfg(test)]
+impl From<PipeWriter> for ShellEnds {
+    fn from(output: PipeWriter) -> Self {
+        Self {
+            output,
+            proxy: None,
         }
     }
 }
@@ -157,7 +170,7 @@ mod tests {
             ("kill -15 $$", "", None, Some(15)),
         ] {
             let (mut output, theirs) = io::pipe().unwrap();
-            let mut shell = spawner.start(&command(text), theirs).await.unwrap();
+            let mut shell = spawner.start(&command(text), theirs.into()).await.unwrap();
             let status = shell.ended().await.unwrap();
             assert_eq!((status.code(), status.signal()), (code, signal), "{text}");
             let mut text = String::new();
@@ -168,7 +181,7 @@ mod tests {
             cwd: "/nowhere".into(),
             ..shell_command("true")
         });
-        let failed = spawner.start(&nowhere, io::pipe().unwrap().1).await;
+        let failed = spawner.start(&nowhere, io::pipe().unwrap().1.into()).await;
         assert!(failed.err().unwrap().to_string().contains("No such file"));
     }
 
@@ -177,7 +190,7 @@ mod tests {
         let spawner = spawner();
         let (mut output, theirs) = io::pipe().unwrap();
         let text = "trap '' TERM; echo up; sleep 1000; sleep 1000";
-        let shell = spawner.start(&command(text), theirs).await.unwrap();
+        let shell = spawner.start(&command(text), theirs.into()).await.unwrap();
         let up = &mut [0; 3];
         output.read_exact(up).unwrap();
         let process = format!("/proc/{}", shell.pid);
@@ -194,7 +207,9 @@ mod tests {
     async fn a_watchdog_that_is_gone_is_noticed() {
         let (spawner, theirs) = Spawner::pair().unwrap();
         drop(theirs);
-        let failed = spawner.start(&command("true"), io::pipe().unwrap().1).await;
+        let failed = spawner
+            .start(&command("true"), io::pipe().unwrap().1.into())
+            .await;
         assert_eq!(failed.err().unwrap().kind(), io::ErrorKind::BrokenPipe);
     }
 
@@ -204,7 +219,9 @@ mod tests {
         let dies = std::thread::spawn(move || {
             rustix::net::recv(&theirs, &mut [0_u8; 1][..], rustix::net::RecvFlags::empty())
         });
-        let failed = spawner.start(&command("true"), io::pipe().unwrap().1).await;
+        let failed = spawner
+            .start(&command("true"), io::pipe().unwrap().1.into())
+            .await;
         dies.join().unwrap().unwrap();
         let failed = failed.err().unwrap();
         assert_eq!(failed.kind(), io::ErrorKind::ConnectionAborted, "{failed}");

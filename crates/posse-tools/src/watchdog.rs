@@ -4,7 +4,7 @@
 //! posse holds open: when that closes, posse is gone.
 
 use std::ffi::OsString;
-use std::io::{self, PipeWriter};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,7 +22,7 @@ use crate::detached::{SECRETS, spawn_detached};
 use crate::process_table::{self, CALL_MARK, HOST_MARK, ProcessTable, ScanRequest};
 use crate::shell_command::ShellStart;
 use crate::spawner::serve::{self, ShellTerms};
-use crate::spawner::{SpawnedShell, Spawner};
+use crate::spawner::{ShellEnds, SpawnedShell, Spawner};
 
 /// The word by which a program is asked to be a watchdog.
 pub const GUARD: &str = "guard";
@@ -73,18 +73,18 @@ impl Watchdog {
         }))
     }
 
-    /// Has a shell started that prints to `output`.
+    /// Has a shell started.
     pub(crate) async fn start_shell(
         &self,
         start: &ShellStart,
-        output: PipeWriter,
+        ends: ShellEnds,
     ) -> io::Result<SpawnedShell> {
         let spawner = self.running()?;
-        match spawner.start(start, output.try_clone()?).await {
+        match spawner.start(start, ends.try_clone()?).await {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 // It was killed.
                 self.forget(&spawner);
-                self.running()?.start(start, output).await
+                self.running()?.start(start, ends).await
             }
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {
                 // It may have started the command, which must not run twice.

@@ -10,7 +10,7 @@ use posse_permission::{Policy, decide};
 use posse_port::clock::SystemClock;
 use posse_port::confinement::{Confinement, Where};
 use posse_port::store::CallKey;
-use posse_port::tool::{KnownFiles, LiveOutput, Tool, ToolContext, Workspace};
+use posse_port::tool::{KnownFiles, LiveOutput, NoHosts, Tool, ToolContext, Workspace};
 use posse_protocol::{PermissionMode, RawJson};
 use posse_tools::{Reach, Sandbox, SandboxConfig, ToolsConfig, Watchdog};
 use serde_json::json;
@@ -152,6 +152,7 @@ impl Ground {
             workspace: Arc::clone(&self.workspace),
             seen: KnownFiles::default(),
             files: Arc::new(Policy::default()),
+            hosts: Arc::new(NoHosts),
             place,
             clock: Arc::new(SystemClock::default()),
             first: None,

@@ -1,9 +1,10 @@
 //! The sandbox of this process's commands, from settings and what is on this machine.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use posse_sandbox::{Backend as _, KernelSupport, Launcher, Linux, Probe};
-use posse_tools::{Sandbox, SandboxConfig};
+use posse_tools::{Sandbox, SandboxConfig, Upstream};
 
 use crate::config::environment;
 use crate::config::settings::sandbox::{SandboxSettings, SandboxUse};
@@ -82,12 +83,48 @@ pub(crate) fn sandbox(settings: &SandboxSettings, store: Option<&Path>) -> Optio
         environment: environment::all(),
         hide,
         secrets: secrets(home.as_deref()),
+        show: certificates(),
+        upstream: upstream().map(Arc::new),
         write: settings.write.clone(),
         limits: settings.limits,
         required: settings.enabled == SandboxUse::Required,
         asks: settings.asks,
         never_outside: settings.never_outside,
     }))
+}
+
+/// Variables that name files with certificates.
+const CERTIFICATES: [&str; 8] = [
+    "AWS_CA_BUNDLE",
+    "CARGO_HTTP_CAINFO",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "NODE_EXTRA_CA_CERTS",
+    "PIP_CERT",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_FILE",
+];
+
+/// Returns the files of certificates that the environment names: commands need them to trust a
+/// proxy or a registry of the user's.
+fn certificates() -> Vec<PathBuf> {
+    let named = CERTIFICATES
+        .iter()
+        .filter_map(|it| environment::variable(it));
+    let found = named.map(PathBuf::from).filter(|path| path.is_absolute());
+    found.map(resolved).collect()
+}
+
+/// Returns the proxy of the user's through which hosts are reached; none if there is none that
+/// speaks plain HTTP.
+pub(crate) fn upstream() -> Option<Upstream> {
+    let either = |name: &str| {
+        environment::variable(name).or_else(|| environment::variable(&name.to_uppercase()))
+    };
+    let except = either("no_proxy").unwrap_or_default();
+    let named = ["https_proxy", "all_proxy", "http_proxy"];
+    let mut named = named.into_iter().filter_map(either);
+    named.find_map(|url| Upstream::new(&url, &except))
 }
 
 /// Returns what the kernel gives for a sandbox: a launcher tries it.

@@ -264,6 +264,9 @@ impl Settings {
             .map(|command| format!("Outside({command})"))
             .collect();
         self.allow(&outside, source);
+        let hosts = layer.content.sandbox.hosts.iter();
+        let hosts: Vec<String> = hosts.map(|host| format!("Connect({host})")).collect();
+        self.allow(&hosts, source);
         for directory in &permissions.additional_directories {
             let path = match (directory.strip_prefix("~/"), &source.home) {
                 (Some(rest), Some(home)) => home.join(rest),

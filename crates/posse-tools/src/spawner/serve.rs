@@ -1,16 +1,15 @@
 //! The watchdog's side: it starts shells and tells how they end, until posse is gone.
 
 use std::fs::{self, File};
-use std::io::{self, IoSliceMut, Read as _, Write as _};
-use std::mem::MaybeUninit;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recv, recvmsg};
+use rustix::net::{RecvFlags, recv};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, geteuid, kill_process, kill_process_group,
     pidfd_open, waitid,
@@ -20,7 +19,7 @@ use crate::cgroup;
 use crate::detached::spawn_detached;
 use crate::process_table::HOST_MARK;
 use crate::shell_command::ShellStart;
-use posse_sandbox::{ConfinedJob, Launcher};
+use posse_sandbox::{ConfinedJob, Launcher, handover};
 
 /// Maximum length of a request. The kernel gives no program more arguments and variables.
 const LONGEST: u64 = 8 << 20;
@@ -39,6 +38,8 @@ struct Request {
     /// Where its start and its end are told.
     reports: UnixStream,
     output: OwnedFd,
+    /// Where its proxy is told what to accept on.
+    proxy: Option<OwnedFd>,
 }
 
 /// A shell that was started.
@@ -138,21 +139,7 @@ fn is_closed(connection: &UnixStream) -> bool {
 
 /// Receives a request; none if it is not one. Fails if posse is gone.
 fn receive(posse: BorrowedFd<'_>) -> io::Result<Option<Request>> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let received = recvmsg(
-        posse,
-        &mut [IoSliceMut::new(&mut [0])],
-        &mut control,
-        RecvFlags::CMSG_CLOEXEC,
-    )?;
-    if received.bytes == 0 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    let mut descriptors = control.drain().flat_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect::<Vec<_>>(),
-        _ => Vec::new(),
-    });
+    let mut descriptors = handover::receive(posse)?.into_iter();
     let [Some(reports), Some(output), Some(message)] = [(); 3].map(|()| descriptors.next()) else {
         return Ok(None);
     };
@@ -162,6 +149,7 @@ fn receive(posse: BorrowedFd<'_>) -> io::Result<Option<Request>> {
         start,
         reports: reports.into(),
         output,
+        proxy: descriptors.next(),
     }))
 }
 
@@ -171,9 +159,10 @@ fn start(request: Request, terms: &ShellTerms) -> Option<Shell> {
         start,
         mut reports,
         output,
+        proxy,
     } = request;
     let started = match start {
-        ShellStart::Within(confined) => start_within(*confined, output, terms),
+        ShellStart::Within(confined) => start_within(*confined, output, proxy, terms),
         ShellStart::Outside(command) => spawn_detached(
             |sh| {
                 command.prepare(sh, terms.door.as_deref());
@@ -208,7 +197,12 @@ fn start(request: Request, terms: &ShellTerms) -> Option<Shell> {
 }
 
 /// Starts a shell in a sandbox. The launcher is this program.
-fn start_within(confined: ConfinedJob, output: OwnedFd, terms: &ShellTerms) -> io::Result<Child> {
+fn start_within(
+    confined: ConfinedJob,
+    output: OwnedFd,
+    proxy: Option<OwnedFd>,
+    terms: &ShellTerms,
+) -> io::Result<Child> {
     let ConfinedJob { mut plan, mut job } = confined;
     // Without it, what it would hold is found by its mark and by descent.
     let door = terms.door.as_deref().filter(|door| door.exists());
@@ -224,7 +218,8 @@ fn start_within(confined: ConfinedJob, output: OwnedFd, terms: &ShellTerms) -> i
         .for_each(|door| plan.enter(door));
     job.environment
         .push((HOST_MARK.into(), terms.host.as_str().into()));
-    let mut launcher = Launcher::this_program().command(&plan, job)?;
+    let proxy = proxy.as_ref().map(AsFd::as_fd);
+    let mut launcher = Launcher::this_program().command_with_proxy(&plan, job, proxy)?;
     launcher.stdout(output.try_clone()?).stderr(output);
     launcher.spawn()
 }

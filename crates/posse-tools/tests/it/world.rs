@@ -12,7 +12,7 @@ use posse_port::clock::{Clock, SystemClock};
 use posse_port::confinement::Where;
 use posse_port::store::CallKey;
 use posse_port::tool::{
-    Intent, KnownFiles, LiveOutput, Tool, ToolContext, ToolError, ToolOutput, Workspace,
+    Intent, KnownFiles, LiveOutput, NoHosts, Tool, ToolContext, ToolError, ToolOutput, Workspace,
 };
 use posse_protocol::{RawJson, ToolContent};
 use posse_tools::{Reach, ToolsConfig};
@@ -68,6 +68,7 @@ impl World {
             workspace: Arc::new(workspace),
             seen: KnownFiles::default(),
             files: Arc::new(Policy::default()),
+            hosts: Arc::new(NoHosts),
             place: Where::Outside,
             clock: Arc::new(SystemClock::default()),
             first: None,

@@ -73,11 +73,12 @@ pub(crate) struct SandboxSettings {
 }
 
 /// The keys of `sandbox`.
-pub(super) const KEYS: [&str; 7] = [
+pub(super) const KEYS: [&str; 8] = [
     "enabled",
     "autoAllow",
     "write",
     "hide",
+    "hosts",
     "limits",
     "outside",
     "allowOutside",
@@ -93,6 +94,8 @@ pub(super) struct SandboxFile {
     auto_allow: Option<bool>,
     write: Vec<String>,
     hide: Vec<String>,
+    /// Hosts that commands may connect to, as in rules.
+    pub(super) hosts: Vec<String>,
     limits: LimitsFile,
     /// Commands that run outside, as in rules.
     pub(super) outside: Vec<String>,
@@ -130,6 +133,7 @@ impl SandboxFile {
             self.auto_allow.is_some(),
             !self.write.is_empty(),
             false,
+            !self.hosts.is_empty(),
             self.limits.processes.is_some() || self.limits.memory_mb.is_some(),
             !self.outside.is_empty(),
             self.allow_outside == Some(true),

@@ -21,6 +21,7 @@ use crate::agent::actor::{
     Actor, GRACE, Identity, LONG_GRACE, SubAgent, answered, call, fork, instructions, lead, marker,
     model, questions, report, shells, skills, sub_agent, tasks, teammate, wall_ms,
 };
+use crate::agent::host_gate::{CallHosts, HostsOf};
 use crate::agent::step::{Commit, Decision, Draft, Effect, Input, OpenCalls, ToolRun, place};
 use crate::definition::agent_type::FORK;
 use crate::history::Part;
@@ -436,6 +437,16 @@ impl Actor {
         let marker = marker(self.identity.agent, key);
         let (workspace, policy) = (Arc::clone(&self.setup.workspace), self.machine.policy());
         let place = place(&self.machine, &subject, &consent);
+        let hosts = CallHosts::new(
+            &self.registry,
+            &self.ports.clock,
+            &HostsOf {
+                agent: self.identity.agent,
+                key,
+                marker: &marker,
+                subject: &subject,
+            },
+        );
         let (seen, clock) = (self.known_files.clone(), Arc::clone(&self.ports.clock));
         let files = self.session.setup.spawning.instructions.clone();
         let (touched, near) = (subject.clone(), Arc::clone(&workspace));
@@ -453,6 +464,7 @@ impl Actor {
                 workspace,
                 seen,
                 files: policy,
+                hosts: Arc::new(hosts),
                 place,
                 clock,
                 first,

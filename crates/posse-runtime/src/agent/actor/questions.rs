@@ -240,10 +240,16 @@ fn asked_about(actor: &Actor, question: QuestionId) -> Option<AskedCall<'_>> {
     actor.machine.open_calls()?.asked_about(question)
 }
 
-/// Adds the rules that an answer accepts to the session. Only what the question suggests: whoever
-/// answers must not widen it.
-fn accept_rules(actor: &Actor, question: &Question, accepted: &AcceptedRules) {
-    let AcceptedRules { rules, .. } = accepted;
+/// Adds the rules that an answer accepts to the session, for all its agents. Only what the question
+/// suggests: whoever answers must not widen it.
+fn accept(actor: &Actor, question: &Question, answer: &Answer) {
+    let Answer::Allow {
+        always: Some(AcceptedRules { rules, .. }),
+        ..
+    } = answer
+    else {
+        return;
+    };
     let offered = question.suggestions.iter();
     if offered
         .map(|suggestion| &suggestion.rules)
@@ -268,12 +274,8 @@ fn accept_rules(actor: &Actor, question: &Question, accepted: &AcceptedRules) {
 /// here on, for all agents of the session.
 fn answers(actor: &Actor, records: Vec<QuestionRecord>) -> Vec<Input> {
     let input = |record: QuestionRecord| {
-        if let Some(Answer::Allow {
-            always: Some(accepted),
-            ..
-        }) = record.answer.as_ref().map(|given| &given.answer)
-        {
-            accept_rules(actor, &record.question, accepted);
+        if let Some(given) = &record.answer {
+            accept(actor, &record.question, &given.answer);
         }
         let question = record.question.id;
         let given = record.answer?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use posse_port::confinement::Where;
 use posse_port::store::CallKey;
-use posse_port::tool::{LiveOutput, Subject, ToolContext, ToolError};
+use posse_port::tool::{LiveOutput, NoHosts, Subject, ToolContext, ToolError};
 use posse_protocol::{AgentId, ContentBlock, Fault, FaultClass, Outcome, RunStatus, ToolContent};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -130,6 +130,7 @@ pub(super) fn without_call(actor: &Actor, cancel: CancellationToken) -> ToolCont
         workspace: Arc::clone(&actor.setup.workspace),
         seen: actor.known_files.clone(),
         files: actor.machine.policy(),
+        hosts: Arc::new(NoHosts),
         place: Where::Outside,
         clock: Arc::clone(&actor.ports.clock),
         first: None,

@@ -13,7 +13,7 @@ use posse_permission::{Consent, Rights, Verdict};
 use posse_port::clock::Clock;
 use posse_port::store::CallKey;
 use posse_port::tool::{
-    FollowUp, Intent, KnownFiles, LiveOutput, ToolContext, ToolError, ToolOutput, Toolbox,
+    FollowUp, Intent, KnownFiles, LiveOutput, NoHosts, ToolContext, ToolError, ToolOutput, Toolbox,
 };
 
 /// Maximum number of replies of a model that may use no tools.
@@ -76,6 +76,7 @@ impl SideTools {
                         workspace: Arc::clone(rights.workspace()),
                         seen: seen.clone(),
                         files: rights.policy(),
+                        hosts: Arc::new(NoHosts),
                         clock: Arc::clone(clock),
                         first: None,
                         output: LiveOutput::default(),

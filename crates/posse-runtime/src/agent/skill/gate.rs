@@ -4,18 +4,15 @@
 use std::sync::Arc;
 
 use posse_port::store::{NewQuestion, question_id};
-use posse_protocol::{
-    AgentId, Answer, Denial, Event, EventKind, Question, QuestionKind, RawJson, ToolContent,
-};
+use posse_protocol::{AgentId, Answer, Denial, Question, QuestionKind, RawJson, ToolContent};
 use serde_json::json;
-use tokio::sync::oneshot;
 
+use crate::agent::host_gate::{CallHosts, HostsOf};
+use crate::agent::person;
 use crate::definition::skill::{Fork, Skill, TemplatePart};
 use crate::definition::tool_name::AGENT;
-use crate::live::questions::SideQuestion;
 use crate::live::registry::{LiveAgent, Registry};
 use crate::live::setup::Approver;
-use crate::live::wakeup::WakeReason;
 use crate::prompt;
 use posse_permission::{Consent, Policy, Rights, Verdict};
 use posse_port::confinement::Where;
@@ -99,8 +96,19 @@ impl Gate {
             Err(Held::Stopped(why)) => return Err(Stopped(why)),
         };
         let marker = format!("{}.{number}", self.context.marker);
+        let hosts = CallHosts::new(
+            &self.registry,
+            &self.context.clock,
+            &HostsOf {
+                agent: self.agent,
+                key: self.context.key,
+                marker: &marker,
+                subject: &cleared.intent.subject,
+            },
+        );
         let context = ToolContext {
             marker,
+            hosts: Arc::new(hosts),
             place: cleared.place,
             subject: cleared.intent.subject,
             ..self.context.clone()
@@ -214,10 +222,6 @@ impl Gate {
 
     /// Asks a person for approval.
     async fn ask(&self, who: &LiveAgent, about: &Asking, why: String) -> Option<Answer> {
-        let from = who.run.as_ref().map(|run| {
-            let name = run.facts.name.as_ref();
-            name.map_or_else(|| who.path.clone(), ToString::to_string)
-        });
         let (call, tool, input) = (
             about.call.clone(),
             about.tool.to_owned(),
@@ -230,26 +234,17 @@ impl Gate {
             tool,
             input,
             why,
-            from,
+            from: person::asks_as(who),
             until_ms: None,
             suggestions: Vec::new(),
             shown: None,
             refused: None,
         };
-        let (answer, mut answered) = oneshot::channel();
-        let call = self.context.key;
-        let asked = NewQuestion { call, question };
-        let question = SideQuestion { asked, answer };
-        self.registry.questions.put(self.agent, question);
-        self.registry.wake(self.agent, WakeReason::Asks);
-        tokio::select! {
-            heard = &mut answered => return heard.ok(),
-            () = self.context.cancel.cancelled() => {}
-        }
-        // The agent withdraws what nobody waits for.
-        drop(answered);
-        self.registry.wake(self.agent, WakeReason::Asks);
-        None
+        let asked = NewQuestion {
+            call: self.context.key,
+            question,
+        };
+        person::ask(&self.registry, self.agent, asked, &self.context.cancel).await
     }
 
     /// Reports a denial to people.
@@ -261,15 +256,7 @@ impl Gate {
             input,
             why: why.clone(),
         };
-        let event = Event {
-            agent: self.agent,
-            kind: EventKind::Denied(denial),
-        };
-        // A front end that does not read must not keep a cancelled skill from ending.
-        tokio::select! {
-            _ = who.session.events.send(event) => {}
-            () = self.context.cancel.cancelled() => {}
-        }
+        person::tell_denied(who, self.agent, denial, &self.context.cancel).await;
         Held::Said(format!("denied, {why}"))
     }
 }

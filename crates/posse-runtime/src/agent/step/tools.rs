@@ -261,6 +261,7 @@ pub(super) fn on_call_done(
     };
     let outcome = match ended {
         Some(Ok(Answered { content, then })) => {
+            let mut is_error = false;
             match then {
                 Consequence::Nothing => {}
                 Consequence::Mode(mode) => {
@@ -293,8 +294,13 @@ pub(super) fn on_call_done(
                     return advance(machine, decision);
                 }
                 Consequence::Refused { refusal, failed } => {
-                    let ended = (texts(&content), failed);
-                    return on_refused(machine, decision, index, ended, refusal);
+                    match machine.rights.rights.liftable(refusal) {
+                        Some(refusal) => {
+                            let ended = (texts(&content), failed);
+                            return on_refused(machine, decision, index, ended, refusal);
+                        }
+                        None => is_error = failed,
+                    }
                 }
                 Consequence::Began {
                     id,
@@ -314,7 +320,7 @@ pub(super) fn on_call_done(
             }
             CallOutcome {
                 content: content.into(),
-                is_error: false,
+                is_error,
             }
         }
         Some(Err(ToolError::Tell(what))) => failure(what),

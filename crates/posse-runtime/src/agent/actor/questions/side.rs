@@ -55,6 +55,7 @@ pub(in crate::agent::actor) async fn answer(
         match (work.side_questions.iter().position(is_it), &record.answer) {
             (None, _) => others.push(record),
             (Some(at), Some(given)) if record.state == QuestionState::Answered => {
+                questions::accept(actor, &record.question, &given.answer);
                 heard.push((work.side_questions.remove(at), given.answer.clone()));
             }
             (Some(_), _) => {}

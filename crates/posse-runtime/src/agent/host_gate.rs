@@ -1,0 +1,206 @@
+//! Decides which hosts an agent's commands connect to: by its rights at that moment, or by asking a
+//! person while the connection waits.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use posse_permission::Verdict;
+use posse_port::BoxFuture;
+use posse_port::clock::Clock;
+use posse_port::store::{CallKey, NewQuestion, question_id};
+use posse_port::tool::{HostGate, Intent, Subject};
+use posse_protocol::{AgentId, Answer, Denial, Question, QuestionKind, RawJson};
+use serde_json::json;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::person;
+use crate::live::registry::{LiveAgent, Registry};
+use crate::live::setup::Approver;
+
+/// What rules and questions call it.
+const CONNECT: &str = "Connect";
+/// How long a connection waits for a person.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How much of a command a question shows, in characters.
+const HEADLINE: usize = 80;
+
+/// The hosts of one call's commands.
+pub(crate) struct CallHosts {
+    registry: Arc<Registry>,
+    agent: AgentId,
+    key: CallKey,
+    /// Unique to the call.
+    marker: String,
+    /// The command, for people.
+    command: String,
+    clock: Arc<dyn Clock>,
+    /// What was said about hosts that rules leave open. It holds as long as the command runs.
+    /// Locked while a person is asked, so that they are asked one thing at a time.
+    said: Mutex<HashMap<(String, u16), Result<(), String>>>,
+}
+
+/// The call that hosts are asked for.
+pub(crate) struct HostsOf<'a> {
+    pub(crate) agent: AgentId,
+    pub(crate) key: CallKey,
+    pub(crate) marker: &'a str,
+    pub(crate) subject: &'a Subject,
+}
+
+impl CallHosts {
+    /// Returns the hosts of a call.
+    pub(crate) fn new(registry: &Arc<Registry>, clock: &Arc<dyn Clock>, of: &HostsOf<'_>) -> Self {
+        let command = match of.subject {
+            Subject::Runs { command, .. } => command.as_str(),
+            _ => "",
+        };
+        Self {
+            registry: Arc::clone(registry),
+            agent: of.agent,
+            key: of.key,
+            marker: of.marker.to_owned(),
+            command: command
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .take(HEADLINE)
+                .collect(),
+            clock: Arc::clone(clock),
+            said: Mutex::default(),
+        }
+    }
+
+    /// Decides about a host that rules leave open.
+    async fn ask(&self, who: &LiveAgent, host: &str, port: u16, why: String) -> Result<(), String> {
+        let mut said = self.said.lock().await;
+        let about = (host.to_owned(), port);
+        if let Some(said) = said.get(&about) {
+            return said.clone();
+        }
+        let asking = Asking {
+            host,
+            port,
+            number: said.len(),
+        };
+        let answer = match who.session.approver() {
+            Approver::Nobody => {
+                self.tell_denied(who, &asking, &why).await;
+                Err(format!("nobody is there to allow it: {why}"))
+            }
+            _ => self.ask_person(who, &asking).await,
+        };
+        said.insert(about, answer.clone());
+        answer
+    }
+
+    async fn ask_person(&self, who: &LiveAgent, asking: &Asking<'_>) -> Result<(), String> {
+        let call = self.call_of(asking);
+        let question = Question {
+            id: question_id(self.agent, &call),
+            kind: QuestionKind::Permission,
+            call,
+            tool: CONNECT.to_owned(),
+            input: self.input(asking),
+            why: format!("a command wants to connect to {}", asking.target()),
+            from: person::asks_as(who),
+            until_ms: None,
+            suggestions: who.rights.suggestions(CONNECT, &asking.intent()),
+            shown: None,
+            refused: None,
+        };
+        let asked = NewQuestion {
+            call: self.key,
+            question,
+        };
+        // The end of the command ends this as a whole.
+        let cancel = CancellationToken::new();
+        let answer = tokio::select! {
+            answer = person::ask(&self.registry, self.agent, asked, &cancel) => answer,
+            () = self.clock.sleep(PATIENCE) => return Err("nobody answered in 60 s".into()),
+        };
+        match answer {
+            Some(Answer::Allow { .. } | Answer::Approve { .. }) => Ok(()),
+            Some(Answer::Deny { message, .. }) => Err(message),
+            None => Err("nobody is there any longer to allow it".into()),
+        }
+    }
+
+    async fn tell_denied(&self, who: &LiveAgent, asking: &Asking<'_>, why: &str) {
+        let denial = Denial {
+            tool: CONNECT.to_owned(),
+            call: self.call_of(asking),
+            input: self.input(asking),
+            why: why.to_owned(),
+        };
+        person::tell_denied(who, self.agent, denial, &CancellationToken::new()).await;
+    }
+
+    fn call_of(&self, asking: &Asking<'_>) -> String {
+        format!("{}.connect.{}", self.marker, asking.number)
+    }
+
+    fn input(&self, asking: &Asking<'_>) -> RawJson {
+        let Asking { host, port, .. } = asking;
+        RawJson::from(&json!({"host": host, "port": port, "command": self.command}))
+    }
+
+    /// Returns what the agent's rights say of a host; none if the agent has ended.
+    fn verdict(&self, asking: &Asking<'_>) -> Option<(Arc<LiveAgent>, Verdict)> {
+        let who = self.registry.live_agent(self.agent)?;
+        let verdict = who.rights.verdict(CONNECT, &asking.intent());
+        Some((who, verdict))
+    }
+}
+
+/// A host that is asked for.
+struct Asking<'a> {
+    host: &'a str,
+    port: u16,
+    /// How many the command has asked for before.
+    number: usize,
+}
+
+impl Asking<'_> {
+    fn target(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
+        }
+    }
+
+    fn intent(&self) -> Intent {
+        Intent {
+            read_only: true,
+            beside_others: true,
+            subject: Subject::Connects {
+                host: self.host.to_owned(),
+                port: self.port,
+            },
+            waits: false,
+            title: format!("{CONNECT} {}", self.target()),
+        }
+    }
+}
+
+impl HostGate for CallHosts {
+    fn admit<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            let number = 0;
+            match self.verdict(&Asking { host, port, number }) {
+                Some((_, Verdict::Allow)) => Ok(()),
+                Some((_, Verdict::Deny(why))) => Err(why),
+                Some((who, Verdict::Ask(why))) => self.ask(&who, host, port, why).await,
+                None => Err("the agent has ended".into()),
+            }
+        })
+    }
+
+    fn allows(&self, host: &str, port: u16) -> bool {
+        let number = 0;
+        let verdict = self.verdict(&Asking { host, port, number });
+        verdict.is_some_and(|(_, verdict)| verdict == Verdict::Allow)
+    }
+}
