@@ -14,7 +14,7 @@ use crate::binary::{Project, stderr, stdout};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A project whose agent runs one command and says what it was told.
-fn project(name: &str, input: &str) -> Project {
+pub(crate) fn project(name: &str, input: &str) -> Project {
     let script = format!(
         "[[rule]]\nwhen.turn = 1\nreply = [{{ tool = \"Bash\", input = {input} }}]\n\
          [[rule]]\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n"
@@ -22,12 +22,12 @@ fn project(name: &str, input: &str) -> Project {
     Project::new(&format!("held-{name}"), &script)
 }
 
-fn runs(name: &str, command: &str) -> Project {
+pub(crate) fn runs(name: &str, command: &str) -> Project {
     project(name, &format!("{{ command = '''{command}''' }}"))
 }
 
 /// Runs the agent in the sandbox and returns what it was told.
-fn told(project: &Project, arguments: &[&str]) -> String {
+pub(crate) fn told(project: &Project, arguments: &[&str]) -> String {
     let arguments = [&["-p", "go"], arguments].concat();
     let output = project
         .posse(&arguments)
@@ -39,13 +39,13 @@ fn told(project: &Project, arguments: &[&str]) -> String {
 }
 
 /// An agent that waits for a person.
-struct Asking<'a> {
+pub(crate) struct Asking<'a> {
     project: &'a Project,
     child: Option<Child>,
 }
 
 impl<'a> Asking<'a> {
-    fn new(project: &'a Project, arguments: &[&str]) -> Self {
+    pub(crate) fn new(project: &'a Project, arguments: &[&str]) -> Self {
         let arguments = [&["-p", "go", "--on-question", "wait"], arguments].concat();
         let child = project
             .posse(&arguments)
@@ -61,7 +61,7 @@ impl<'a> Asking<'a> {
     }
 
     /// Waits for the question.
-    fn question(&mut self) -> Value {
+    pub(crate) fn question(&mut self) -> Value {
         let since = Instant::now();
         loop {
             let listed = self.project.run(&["requests", "list", "--json"]);
@@ -74,7 +74,7 @@ impl<'a> Asking<'a> {
     }
 
     /// Answers it and returns what the agent was told.
-    fn answer(mut self, question: &Value, answer: &[&str]) -> String {
+    pub(crate) fn answer(mut self, question: &Value, answer: &[&str]) -> String {
         let id = question["request_id"].as_str().unwrap();
         let answered = self
             .project

@@ -27,6 +27,7 @@ mod flags;
 mod foreign_files;
 mod guardian;
 mod held;
+mod hosts;
 mod mail;
 mod memory;
 mod model;
