@@ -86,7 +86,7 @@ fn confine(plan: &Plan) -> Result<(), LaunchError> {
 /// Returns where the fence lets programs write. Mounts keep what is beneath and must stay.
 fn roots(plan: &Plan) -> impl Iterator<Item = &Path> {
     let mounted = plan.mounts.iter();
-    let mounted = mounted.filter(|mount| mount.kind == MountKind::Write);
+    let mounted = mounted.filter(|mount| matches!(mount.kind, MountKind::Write | MountKind::Copy));
     let everything = plan.all_writable.then_some(Path::new("/"));
     mounted
         .map(|mount| mount.path.as_path())

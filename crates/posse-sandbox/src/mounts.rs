@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags, openat2, statx};
 use rustix::io::Errno;
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_bind,
-    mount_change, mount_remount, move_mount, open_tree,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
+    OpenTreeFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, mount,
+    mount_bind, mount_change, mount_remount, move_mount, open_tree,
 };
 
 use crate::error::{LaunchError, Step as _};
@@ -76,6 +77,8 @@ const FIRMWARE_COVER: &str = "firmware";
 fn handle_of(mount: &Mount) -> Result<Option<OwnedFd>, LaunchError> {
     match mount.kind {
         MountKind::Hide | MountKind::Empty => return Ok(None),
+        // Not every file system can be copied so; then it can only be read.
+        MountKind::Copy => return Ok(copy_of(mount).ok()),
         MountKind::Write | MountKind::Pin | MountKind::Keep | MountKind::Show => {}
     }
     let source = mount.source.as_deref().unwrap_or(&mount.path);
@@ -85,6 +88,33 @@ fn handle_of(mount: &Mount) -> Result<Option<OwnedFd>, LaunchError> {
         Err(Errno::NOENT) if mount.kind != MountKind::Write => Ok(None),
         Err(error) => Err(error).step_at("take", source),
     }
+}
+
+/// The directories of a copy: what was written, and what the kernel needs beside it.
+const WRITTEN: &str = "upper";
+const NEEDED: &str = "work";
+
+/// Returns a directory in which what is written goes elsewhere.
+fn copy_of(mount: &Mount) -> std::io::Result<OwnedFd> {
+    let kept = mount.source.as_deref().ok_or(Errno::INVAL)?;
+    // Paths are separated by colons, but where they are written so.
+    let lower = mount.path.as_os_str().as_encoded_bytes();
+    let lower = lower.iter().flat_map(|byte| match byte {
+        b':' | b'\\' => vec![b'\\', *byte],
+        byte => vec![*byte],
+    });
+    let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_set_string(&context, "lowerdir", lower.collect::<Vec<u8>>())?;
+    for (option, name) in [("upperdir", WRITTEN), ("workdir", NEEDED)] {
+        let directory = kept.join(name);
+        fs::create_dir_all(&directory)?;
+        fsconfig_set_string(&context, option, directory)?;
+    }
+    fsconfig_set_flag(&context, "userxattr")?;
+    fsconfig_create(&context)?;
+    let flags = FsMountFlags::FSMOUNT_CLOEXEC;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    Ok(fsmount(&context, flags, attributes)?)
 }
 
 /// Like [`clone`], and fails if there is a link on the way: plans have none, so that one has
@@ -156,7 +186,9 @@ fn place(plan: &Plan, index: usize, handle: Option<OwnedFd>) -> std::io::Result<
     let mount = &plan.mounts[index];
     let covers = match mount.kind {
         MountKind::Hide | MountKind::Empty => true,
-        MountKind::Write | MountKind::Pin | MountKind::Keep | MountKind::Show => false,
+        MountKind::Write | MountKind::Pin | MountKind::Keep | MountKind::Show | MountKind::Copy => {
+            false
+        }
     };
     let handle = match handle {
         Some(handle) => handle,
@@ -211,7 +243,8 @@ fn make_place(path: &Path, directory: bool) -> std::io::Result<()> {
 
 /// Makes places in the temporary directory for what lies beneath the one that it replaces.
 pub(crate) fn prepare_temporary(plan: &Plan) -> Result<(), LaunchError> {
-    let replaced = plan.mounts.iter().find(|mount| mount.source.is_some());
+    let is_replaced = |mount: &&Mount| mount.kind == MountKind::Write && mount.source.is_some();
+    let replaced = plan.mounts.iter().find(is_replaced);
     let Some((replaced, source)) = replaced.and_then(|it| Some((it, it.source.as_ref()?))) else {
         return Ok(());
     };

@@ -55,6 +55,8 @@ pub enum MountKind {
     Hide,
     /// It is covered by an empty directory.
     Empty,
+    /// It can be written, and what is written is kept elsewhere.
+    Copy,
 }
 
 /// One mount of a plan.
@@ -64,7 +66,8 @@ pub struct Mount {
     pub kind: MountKind,
     /// Where.
     pub path: PathBuf,
-    /// What is mounted there, if it is not the same path.
+    /// What is mounted there, if it is not the same path. For a copy, where what is written is
+    /// kept.
     pub source: Option<PathBuf>,
     /// Whether it is a directory.
     pub directory: bool,
@@ -197,6 +200,16 @@ impl Plan {
                 add(MountKind::Show, path);
             }
         }
+        for (path, kept) in &surroundings.copies {
+            if rights.access(path) == FileAccess::Read {
+                self.mounts.push(Mount {
+                    kind: MountKind::Copy,
+                    path: path.clone(),
+                    source: Some(kept.clone()),
+                    directory: true,
+                });
+            }
+        }
         // With everything writable, the temporary directory is everybody's.
         if !self.all_writable {
             self.mounts.push(Mount {
@@ -231,7 +244,10 @@ impl Plan {
     pub(crate) fn is_writable(&self, path: &Path) -> bool {
         let mut above = self.mounts.iter().rev();
         match above.find(|mount| path.starts_with(&mount.path)) {
-            Some(mount) => matches!(mount.kind, MountKind::Write | MountKind::Pin),
+            Some(mount) => matches!(
+                mount.kind,
+                MountKind::Write | MountKind::Pin | MountKind::Copy
+            ),
             None => self.all_writable && !OF_KERNEL.iter().any(|it| path.starts_with(it)),
         }
     }
@@ -331,6 +347,7 @@ fn kind(byte: u8) -> Result<MountKind, MessageError> {
         MountKind::Show,
         MountKind::Hide,
         MountKind::Empty,
+        MountKind::Copy,
     ];
     one_of(byte, kinds, |it| it as u8)
 }

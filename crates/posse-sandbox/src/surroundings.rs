@@ -27,6 +27,9 @@ pub struct Surroundings {
     pub cgroups: Vec<PathBuf>,
     /// Checkouts beneath the roots, the roots among them.
     pub repositories: Vec<Repository>,
+    /// Directories that a command may write to as if they were its own, each with the directory
+    /// where what it writes is kept.
+    pub copies: Vec<(PathBuf, PathBuf)>,
     /// Sockets that processes outside listen on.
     pub sockets: Vec<PathBuf>,
     /// What exists of the confinement's and the repositories' paths, without links: true for a

@@ -26,6 +26,8 @@ use survey_cache::SurveyCache;
 
 /// The directory in an agent's spill that is `/tmp` for its commands.
 const TEMPORARY: &str = "tmp";
+/// The directory in an agent's spill for what its commands write to caches.
+const CACHES: &str = "caches";
 /// The directory in an agent's spill for what must not stay where a command has made it.
 const QUARANTINE: &str = "quarantine";
 
@@ -42,6 +44,9 @@ pub struct SandboxConfig {
     pub secrets: Vec<PathBuf>,
     /// Files that commands can read whatever is hidden: certificates of the user's.
     pub show: Vec<PathBuf>,
+    /// Directories of package managers that commands which may write to the workspace can write to,
+    /// too: what they write is kept for the agent alone.
+    pub caches: Vec<PathBuf>,
     /// The proxy through which hosts are reached, if not directly.
     pub upstream: Option<Arc<Upstream>>,
     /// Further directories that commands may write to if they may write to the workspace.
@@ -300,6 +305,12 @@ impl Sandbox {
         let temporary = make_private(spill, TEMPORARY).map_err(SandboxError::Temporary)?;
         let (bounds, nested) = self.bounds(request, tier)?;
         let mut surroundings = Surroundings::look(&bounds, probe.support, &temporary, &nested);
+        if bounds.access(&request.workspace.cwd) == FileAccess::Write {
+            let kept = make_private(spill, CACHES).map_err(SandboxError::Temporary)?;
+            let caches = config.caches.iter().enumerate();
+            let copies = caches.map(|(at, path)| (path.clone(), kept.join(at.to_string())));
+            surroundings.copies = copies.collect();
+        }
         for repository in &mut surroundings.repositories {
             repository.keep.retain(|path| !request.opens(path));
             if !tier.has_mounts() {

@@ -1,5 +1,6 @@
 //! The sandbox of this process's commands, from settings and what is on this machine.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -80,10 +81,11 @@ pub(crate) fn sandbox(settings: &SandboxSettings, store: Option<&Path>) -> Optio
     let hide = hide.chain(settings.hide.iter().cloned()).collect();
     Some(Sandbox::new(SandboxConfig {
         launcher: program(),
-        environment: environment::all(),
+        environment: environment_of(home.as_deref()),
         hide,
         secrets: secrets(home.as_deref()),
         show: certificates(),
+        caches: home.as_deref().map(caches).unwrap_or_default(),
         upstream: upstream().map(Arc::new),
         write: settings.write.clone(),
         limits: settings.limits,
@@ -91,6 +93,40 @@ pub(crate) fn sandbox(settings: &SandboxSettings, store: Option<&Path>) -> Optio
         asks: settings.asks,
         never_outside: settings.never_outside,
     }))
+}
+
+/// Directories in a home that package managers keep what they have downloaded in. Each begins with
+/// the directory that shows whether it is used.
+const CACHES: [(&str, &str); 6] = [
+    ("", ".cache"),
+    (".npm", ""),
+    (".cargo", "registry"),
+    (".cargo", "git"),
+    ("go", "pkg"),
+    (".local/share/pnpm", ""),
+];
+
+/// Where npm keeps its cache, if not in its own directory of the home.
+const NPM_CACHE: &str = "npm_config_cache";
+
+/// Returns the environment of commands.
+fn environment_of(home: Option<&Path>) -> Vec<(OsString, OsString)> {
+    let mut all = environment::all();
+    let is_named = all.iter().any(|(name, _)| name == NPM_CACHE);
+    if let Some(home) = home.filter(|home| !is_named && !home.join(".npm").exists()) {
+        // It could not make one in the home.
+        all.push((NPM_CACHE.into(), home.join(".cache/npm").into()));
+    }
+    all
+}
+
+/// Returns the caches of a home that are in use.
+fn caches(home: &Path) -> Vec<PathBuf> {
+    let caches = CACHES.iter().filter(|(used, _)| home.join(used).is_dir());
+    let caches = caches.map(|(used, cache)| home.join(used).join(cache));
+    // One that is missing could not be made by a command.
+    let made = caches.filter(|path| std::fs::create_dir_all(path).is_ok());
+    made.map(resolved).collect()
 }
 
 /// Variables that name files with certificates.

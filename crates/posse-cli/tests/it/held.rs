@@ -589,6 +589,50 @@ fn usual_work_is_not_refused() {
     }
 }
 
+/// Installs packages, of which the user's own caches have none.
+const INSTALLS: [(&str, &str); 3] = [
+    (
+        "@crates",
+        "printf '[dependencies]\\nsmawk = \"0.3\"\\n' >>Cargo.toml; cargo fetch && cargo check -q --offline",
+    ),
+    (
+        "@npm",
+        "npm install --no-audit --no-fund is-number && test -d node_modules/is-number",
+    ),
+    (
+        "@pypi",
+        "python3 -m venv v && v/bin/pip install -q --no-cache-dir iniconfig && v/bin/python -c 'import iniconfig'",
+    ),
+];
+
+// proves PE-09 (part: usual work; hosts)
+#[test]
+fn packages_are_installed_if_their_hosts_are_allowed_and_the_users_caches_stay_as_they_are() {
+    let checkout = Checkout::new("install");
+    let home = Path::new(&std::env::var_os("HOME").unwrap()).join(".cargo/registry/cache");
+    let cached = |name: &str| {
+        let indexes = std::fs::read_dir(&home).into_iter().flatten().flatten();
+        let crates = indexes.flat_map(|index| std::fs::read_dir(index.path()).unwrap().flatten());
+        let names = crates.map(|it| it.file_name().to_string_lossy().into_owned());
+        names.filter(|it| it.starts_with(name)).count()
+    };
+    let before = cached("smawk-");
+    for (hosts, command) in INSTALLS {
+        let settings = format!(r#"{{"sandbox": {{"hosts": ["{hosts}"]}}}}"#);
+        let arguments = ["--permission-mode", "acceptEdits", "--settings", &settings];
+        let (mut posse, _server) = checkout.agent(command, &arguments);
+        posse.args(["--output-format", "json"]);
+        let output = posse.output().unwrap();
+        let result: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        let told = result["result"].as_str().unwrap();
+        assert!(
+            !told.contains("exit code") && !told.contains("refused") && !told.contains("did not"),
+            "{command}: {told}"
+        );
+    }
+    assert_eq!(cached("smawk-"), before);
+}
+
 // proves PE-12 (part: told)
 #[test]
 fn in_default_mode_usual_work_is_one_question_that_names_the_path() {
