@@ -136,10 +136,18 @@ pub trait FileGuard: Send + Sync {
 pub trait HostGate: Send + Sync {
     /// Waits until rules or a person decide about a host. Fails with the reason if it is not to be
     /// reached.
-    fn admit<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, Result<(), String>>;
+    fn admit<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, Result<(), HostRefused>>;
 
     /// Returns true if rules allow it; nobody is asked.
     fn allows(&self, host: &str, port: u16) -> bool;
+}
+
+/// A host is not to be reached.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct HostRefused {
+    /// Why.
+    pub why: String,
 }
 
 /// Lets commands connect to nothing.
@@ -147,8 +155,9 @@ pub trait HostGate: Send + Sync {
 pub struct NoHosts;
 
 impl HostGate for NoHosts {
-    fn admit<'a>(&'a self, _host: &'a str, _port: u16) -> BoxFuture<'a, Result<(), String>> {
-        Box::pin(std::future::ready(Err("it may reach no host".into())))
+    fn admit<'a>(&'a self, _host: &'a str, _port: u16) -> BoxFuture<'a, Result<(), HostRefused>> {
+        let why = "it may reach no host".to_owned();
+        Box::pin(std::future::ready(Err(HostRefused { why })))
     }
 
     fn allows(&self, _host: &str, _port: u16) -> bool {

@@ -3,6 +3,7 @@
 //! resolved here, outside, and what was resolved is what is connected to.
 
 mod dial;
+mod head;
 mod http;
 mod socks;
 mod target;
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use posse_port::clock::Clock;
-use posse_port::tool::HostGate;
+use posse_port::tool::{HostGate, HostRefused};
 use posse_sandbox::handover;
 use tokio::io::Interest;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
@@ -157,9 +158,9 @@ impl Server {
     }
 
     /// Returns whether a host may be connected to; if not, why.
-    async fn admit(&self, target: &Target) -> Result<(), String> {
+    async fn admit(&self, target: &Target) -> Result<(), HostRefused> {
         let admitted = self.terms.gate.admit(&target.host, target.port).await;
-        admitted.inspect_err(|why| self.refused.add(target, why))
+        admitted.inspect_err(|refused| self.refused.add(target, &refused.why))
     }
 
     /// Connects to a host that was admitted.

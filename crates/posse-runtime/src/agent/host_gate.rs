@@ -9,7 +9,7 @@ use posse_permission::Verdict;
 use posse_port::BoxFuture;
 use posse_port::clock::Clock;
 use posse_port::store::{CallKey, NewQuestion, question_id};
-use posse_port::tool::{HostGate, Intent, Subject};
+use posse_port::tool::{HostGate, HostRefused, Intent, Subject};
 use posse_protocol::{AgentId, Answer, Denial, Question, QuestionKind, RawJson};
 use serde_json::json;
 use tokio::sync::Mutex;
@@ -38,7 +38,7 @@ pub(crate) struct CallHosts {
     clock: Arc<dyn Clock>,
     /// What was said about hosts that rules leave open. It holds as long as the command runs.
     /// Locked while a person is asked, so that they are asked one thing at a time.
-    said: Mutex<HashMap<(String, u16), Result<(), String>>>,
+    said: Mutex<HashMap<(String, u16), Result<(), HostRefused>>>,
 }
 
 /// The call that hosts are asked for.
@@ -74,13 +74,19 @@ impl CallHosts {
     }
 
     /// Decides about a host that rules leave open.
-    async fn ask(&self, who: &LiveAgent, host: &str, port: u16, why: String) -> Result<(), String> {
+    async fn ask(
+        &self,
+        who: &LiveAgent,
+        host: &str,
+        port: u16,
+        why: String,
+    ) -> Result<(), HostRefused> {
         let mut said = self.said.lock().await;
         let about = (host.to_owned(), port);
         if let Some(said) = said.get(&about) {
             return said.clone();
         }
-        let asking = Asking {
+        let asking = AskedHost {
             host,
             port,
             number: said.len(),
@@ -88,7 +94,7 @@ impl CallHosts {
         let answer = match who.session.approver() {
             Approver::Nobody => {
                 self.tell_denied(who, &asking, &why).await;
-                Err(format!("nobody is there to allow it: {why}"))
+                refused(format!("nobody is there to allow it: {why}"))
             }
             _ => self.ask_person(who, &asking).await,
         };
@@ -96,7 +102,7 @@ impl CallHosts {
         answer
     }
 
-    async fn ask_person(&self, who: &LiveAgent, asking: &Asking<'_>) -> Result<(), String> {
+    async fn ask_person(&self, who: &LiveAgent, asking: &AskedHost<'_>) -> Result<(), HostRefused> {
         let call = self.call_of(asking);
         let question = Question {
             id: question_id(self.agent, &call),
@@ -119,16 +125,16 @@ impl CallHosts {
         let cancel = CancellationToken::new();
         let answer = tokio::select! {
             answer = person::ask(&self.registry, self.agent, asked, &cancel) => answer,
-            () = self.clock.sleep(PATIENCE) => return Err("nobody answered in 60 s".into()),
+            () = self.clock.sleep(PATIENCE) => return refused("nobody answered in 60 s"),
         };
         match answer {
             Some(Answer::Allow { .. } | Answer::Approve { .. }) => Ok(()),
-            Some(Answer::Deny { message, .. }) => Err(message),
-            None => Err("nobody is there any longer to allow it".into()),
+            Some(Answer::Deny { message, .. }) => refused(message),
+            None => refused("nobody is there any longer to allow it"),
         }
     }
 
-    async fn tell_denied(&self, who: &LiveAgent, asking: &Asking<'_>, why: &str) {
+    async fn tell_denied(&self, who: &LiveAgent, asking: &AskedHost<'_>, why: &str) {
         let denial = Denial {
             tool: CONNECT.to_owned(),
             call: self.call_of(asking),
@@ -138,17 +144,17 @@ impl CallHosts {
         person::tell_denied(who, self.agent, denial, &CancellationToken::new()).await;
     }
 
-    fn call_of(&self, asking: &Asking<'_>) -> String {
+    fn call_of(&self, asking: &AskedHost<'_>) -> String {
         format!("{}.connect.{}", self.marker, asking.number)
     }
 
-    fn input(&self, asking: &Asking<'_>) -> RawJson {
-        let Asking { host, port, .. } = asking;
+    fn input(&self, asking: &AskedHost<'_>) -> RawJson {
+        let AskedHost { host, port, .. } = asking;
         RawJson::from(&json!({"host": host, "port": port, "command": self.command}))
     }
 
     /// Returns what the agent's rights say of a host; none if the agent has ended.
-    fn verdict(&self, asking: &Asking<'_>) -> Option<(Arc<LiveAgent>, Verdict)> {
+    fn verdict(&self, asking: &AskedHost<'_>) -> Option<(Arc<LiveAgent>, Verdict)> {
         let who = self.registry.live_agent(self.agent)?;
         let verdict = who.rights.verdict(CONNECT, &asking.intent());
         Some((who, verdict))
@@ -156,14 +162,14 @@ impl CallHosts {
 }
 
 /// A host that is asked for.
-struct Asking<'a> {
+struct AskedHost<'a> {
     host: &'a str,
     port: u16,
     /// How many the command has asked for before.
     number: usize,
 }
 
-impl Asking<'_> {
+impl AskedHost<'_> {
     fn target(&self) -> String {
         match self.host.contains(':') {
             true => format!("[{}]:{}", self.host, self.port),
@@ -186,21 +192,25 @@ impl Asking<'_> {
 }
 
 impl HostGate for CallHosts {
-    fn admit<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, Result<(), String>> {
+    fn admit<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, Result<(), HostRefused>> {
         Box::pin(async move {
             let number = 0;
-            match self.verdict(&Asking { host, port, number }) {
+            match self.verdict(&AskedHost { host, port, number }) {
                 Some((_, Verdict::Allow)) => Ok(()),
-                Some((_, Verdict::Deny(why))) => Err(why),
+                Some((_, Verdict::Deny(why))) => refused(why),
                 Some((who, Verdict::Ask(why))) => self.ask(&who, host, port, why).await,
-                None => Err("the agent has ended".into()),
+                None => refused("the agent has ended"),
             }
         })
     }
 
     fn allows(&self, host: &str, port: u16) -> bool {
         let number = 0;
-        let verdict = self.verdict(&Asking { host, port, number });
+        let verdict = self.verdict(&AskedHost { host, port, number });
         verdict.is_some_and(|(_, verdict)| verdict == Verdict::Allow)
     }
+}
+
+fn refused(why: impl Into<String>) -> Result<(), HostRefused> {
+    Err(HostRefused { why: why.into() })
 }

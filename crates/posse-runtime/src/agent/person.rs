@@ -23,7 +23,7 @@ pub(crate) async fn ask(
     let question = SideQuestion { asked, answer };
     registry.questions.put(agent, question);
     // Dropped after the receiver: the agent withdraws what nobody waits for.
-    let _asking = Asking { registry, agent };
+    let _asking = WakesAgent { registry, agent };
     registry.wake(agent, WakeReason::Asks);
     tokio::select! {
         heard = answered => heard.ok(),
@@ -32,12 +32,12 @@ pub(crate) async fn ask(
 }
 
 /// Wakes the agent when it is dropped.
-struct Asking<'a> {
+struct WakesAgent<'a> {
     registry: &'a Registry,
     agent: AgentId,
 }
 
-impl Drop for Asking<'_> {
+impl Drop for WakesAgent<'_> {
     fn drop(&mut self) {
         self.registry.wake(self.agent, WakeReason::Asks);
     }

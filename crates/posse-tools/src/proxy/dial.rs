@@ -11,7 +11,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 use super::ProxyTerms;
-use super::http::read_head;
+use super::head::read_head;
 use super::target::Target;
 use crate::address::Reach;
 use crate::processes::within;

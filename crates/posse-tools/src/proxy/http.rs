@@ -3,16 +3,14 @@
 
 use std::io;
 
+use posse_port::tool::HostRefused;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy, copy_bidirectional};
 use tokio::net::TcpStream;
 
+use super::head::read_head;
 use super::target::{HTTP, Target};
 use super::{DialError, DialFor, Dialled, Server};
 
-/// Maximum length of a head.
-const LONGEST: usize = 16 << 10;
-/// What ends a head.
-const END: &[u8] = b"\r\n\r\n";
 /// Headers that are meant for the proxy itself, or for one connection.
 const OF_A_CONNECTION: [&str; 8] = [
     "connection",
@@ -41,7 +39,7 @@ impl Refusal {
 }
 
 /// What a client asks for.
-enum Request {
+enum ProxyRequest {
     /// To be connected.
     Connect(Target),
     /// To have a request sent.
@@ -73,33 +71,13 @@ pub(super) async fn serve(server: &Server, mut client: TcpStream) -> io::Result<
         Err(error) => return Err(error),
     };
     let served = match read(&head) {
-        Ok(Request::Connect(target)) => connect(server, &mut client, &target, &rest).await,
-        Ok(Request::Send(request)) => send(server, &mut client, &request, &rest).await,
+        Ok(ProxyRequest::Connect(target)) => connect(server, &mut client, &target, &rest).await,
+        Ok(ProxyRequest::Send(request)) => send(server, &mut client, &request, &rest).await,
         Err(refusal) => Ok(Err(refusal)),
     };
     match served? {
         Ok(()) => Ok(()),
         Err(refusal) => refuse(&mut client, &refusal).await,
-    }
-}
-
-/// Reads a head, and returns it with what came after it.
-pub(super) async fn read_head(stream: &mut TcpStream) -> io::Result<(Vec<u8>, Vec<u8>)> {
-    let mut head = Vec::new();
-    loop {
-        // The end may have begun in the piece before.
-        let from = head.len().saturating_sub(END.len() - 1);
-        if stream.read_buf(&mut head).await? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let end = head[from..].windows(END.len()).position(|it| it == END);
-        if let Some(end) = end {
-            let rest = head.split_off(from + end + END.len());
-            return Ok((head, rest));
-        }
-        if head.len() > LONGEST {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
     }
 }
 
@@ -110,8 +88,8 @@ async fn connect(
     target: &Target,
     rest: &[u8],
 ) -> io::Result<Result<(), Refusal>> {
-    if let Err(why) = server.admit(target).await {
-        return Ok(Err(forbidden(target, &why)));
+    if let Err(refused) = server.admit(target).await {
+        return Ok(Err(forbidden(target, &refused)));
     }
     let mut host = match server.dial(target, DialFor::Tunnel).await {
         Ok(host) => host.stream,
@@ -133,8 +111,8 @@ async fn send(
     rest: &[u8],
 ) -> io::Result<Result<(), Refusal>> {
     let target = &request.target;
-    if let Err(why) = server.admit(target).await {
-        return Ok(Err(forbidden(target, &why)));
+    if let Err(refused) = server.admit(target).await {
+        return Ok(Err(forbidden(target, &refused)));
     }
     let Dialled {
         stream: mut host,
@@ -181,7 +159,7 @@ async fn send(
 }
 
 /// Reads a head.
-fn read(head: &[u8]) -> Result<Request, Refusal> {
+fn read(head: &[u8]) -> Result<ProxyRequest, Refusal> {
     let strange = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\r' | b'\n' | b'\t');
     let text = std::str::from_utf8(head)
         .ok()
@@ -205,7 +183,7 @@ fn read(head: &[u8]) -> Result<Request, Refusal> {
     if *method == "CONNECT" {
         let target = Target::of_authority(url, None);
         let wrong = || Refusal::wrong("CONNECT needs a host and a port");
-        return target.map(Request::Connect).ok_or_else(wrong);
+        return target.map(ProxyRequest::Connect).ok_or_else(wrong);
     }
     let wrong = || Refusal::wrong("this is a proxy: it needs a whole URL that begins with http://");
     let rest = match url.split_at_checked(7) {
@@ -220,7 +198,7 @@ fn read(head: &[u8]) -> Result<Request, Refusal> {
         false => format!("/{path}"),
     };
     let method = (*method).to_owned();
-    sent_request(target, method, path, lines).map(Request::Send)
+    sent_request(target, method, path, lines).map(ProxyRequest::Send)
 }
 
 /// Reads the headers of a request.
@@ -280,7 +258,7 @@ fn sent_request<'a>(
     })
 }
 
-fn forbidden(target: &Target, why: &str) -> Refusal {
+fn forbidden(target: &Target, why: &HostRefused) -> Refusal {
     Refusal {
         status: "403 Forbidden",
         why: format!("posse does not let commands connect to {target}: {why}"),
