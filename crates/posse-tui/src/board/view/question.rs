@@ -10,7 +10,7 @@ use crate::board::action::Action;
 use crate::board::questions::WaitingQuestion;
 use crate::board::{Board, act};
 use crate::conversation::{edited_rows, question_content};
-use crate::question::{Typing, about};
+use crate::question::{Typing, about, deed};
 use crate::text::{clip, one_line, tame, wrap};
 use crate::theme::ColorRole;
 
@@ -68,14 +68,12 @@ pub(super) fn draw(it: &Board, width: u16, height: usize) -> DrawnPart {
     let dialog = &question.dialog;
     let who = act::name(it, dialog.agent);
     let why = dialog.question().why.split("; allow it with").next();
+    let asks = deed(dialog.question());
     let title = match dialog.question().kind {
-        QuestionKind::Choice => format!("{who} asks you"),
-        QuestionKind::Plan => format!("{who} hands in a plan"),
-        QuestionKind::Permission => format!(
-            "{who} wants to use {} · {}",
-            one_line(&dialog.question().tool),
-            one_line(why.unwrap_or_default())
-        ),
+        QuestionKind::Choice | QuestionKind::Plan => format!("{who} {asks}"),
+        QuestionKind::Permission => {
+            format!("{who} {asks} · {}", one_line(why.unwrap_or_default()))
+        }
     };
     let mut lines = vec![rule(&title, width)];
     let mut room = height.saturating_sub(1);

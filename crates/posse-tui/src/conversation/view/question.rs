@@ -1,13 +1,13 @@
 //! The question that waits: who asks, what it is about, and the keys that answer it.
 
-use posse_protocol::{Display, QuestionKind};
+use posse_protocol::Display;
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 
 use super::{QUESTION_ROWS, edited_rows, most_rows};
 use crate::conversation::questions::OpenQuestion;
 use crate::conversation::{Conversation, KeyedAction};
-use crate::question::{QuestionDialog, Typing, wanted};
+use crate::question::{QuestionDialog, Typing, deed, wanted};
 use crate::text::{changed_file, changed_lines, clip, columns, diff, one_line, tame, wrap};
 use crate::theme::ColorRole;
 
@@ -190,11 +190,7 @@ fn head(it: &Conversation, dialog: &QuestionDialog, width: u16) -> Line<'static>
         || "the agent".to_owned(),
         |path| one_line(path.strip_prefix("/main/").unwrap_or(path)),
     );
-    let what = match dialog.question().kind {
-        QuestionKind::Choice => "asks you".to_owned(),
-        QuestionKind::Plan => "hands in a plan".to_owned(),
-        QuestionKind::Permission => format!("wants to use {}", one_line(&dialog.question().tool)),
-    };
+    let what = deed(dialog.question());
     let count = it.questions.count();
     let place = match count {
         1 => String::new(),
