@@ -19,6 +19,11 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
             Figure::printed("true_over_plain_ms", within - plain, Bar::Most(3.0)),
             Figure::ratio("true_over_plain", within / plain, Bar::Most(2.5), OF_SPEED),
             Figure::printed("n64_s", figure("at_once_s"), Bar::Most(0.6)),
+            Figure::printed(
+                "proxy_ms",
+                figure("proxied_ms") - figure("direct_ms"),
+                Bar::Most(0.3),
+            ),
             Figure::printed("verdict_10kb_ms", figure("verdict_ms"), Bar::Most(2.0)),
         ],
         truths: Vec::new(),

@@ -2,16 +2,20 @@
 //! sandbox and outside by turns, and judges a long command line.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use posse_permission::{Policy, decide};
+use posse_port::BoxFuture;
 use posse_port::clock::SystemClock;
-use posse_port::confinement::{Confinement, Where};
+use posse_port::confinement::{Confinement, NetworkAccess, Where};
 use posse_port::store::CallKey;
-use posse_port::tool::{KnownFiles, LiveOutput, NoHosts, Tool, ToolContext, Workspace};
-use posse_protocol::{PermissionMode, RawJson};
+use posse_port::tool::{
+    HostGate, HostRefused, KnownFiles, LiveOutput, Tool, ToolContext, Workspace,
+};
+use posse_protocol::{PermissionMode, RawJson, ToolContent};
 use posse_tools::{Reach, Sandbox, SandboxConfig, ToolsConfig, Watchdog};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -55,15 +59,63 @@ async fn main() -> Result<(), Failed> {
         }
         at_once = at_once.min(since.elapsed());
     }
+    let port = serve()?;
+    let (mut proxied, mut direct) = (f64::MAX, f64::MAX);
+    for _ in 0..3 {
+        let through = ground.connect(3128, port, ground.within()).await?;
+        proxied = proxied.min(through);
+        direct = direct.min(ground.connect(port, port, Where::Outside).await?);
+    }
     let found = json!({
         "within_ms": median_ms(within), "plain_ms": median_ms(plain),
         "at_once_s": at_once.as_secs_f64(), "verdict_ms": ground.verdict_ms(rounds)?,
+        "proxied_ms": proxied, "direct_ms": direct,
     });
     #[expect(clippy::print_stdout, reason = "this is what it is for")]
     {
         println!("{found}");
     }
     Ok(())
+}
+
+/// Makes connections one after another and prints how long each took, in milliseconds.
+const CONNECT: &str = r#"
+import socket, sys, time
+to, port, count = int(sys.argv[1]), sys.argv[2], 500
+request = f"GET http://127.0.0.1:{port}/ HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
+since = time.perf_counter()
+for _ in range(count):
+    with socket.create_connection(("127.0.0.1", to)) as connection:
+        connection.sendall(request)
+        while connection.recv(4096):
+            pass
+print((time.perf_counter() - since) * 1000 / count)
+"#;
+
+/// Serves connections on this machine, from a thread of its own. Returns the port.
+fn serve() -> Result<u16, Failed> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    Ok(port)
+}
+
+/// Lets commands connect to everything.
+struct AllHosts;
+
+impl HostGate for AllHosts {
+    fn admit<'a>(&'a self, _: &'a str, _: u16) -> BoxFuture<'a, Result<(), HostRefused>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn allows(&self, _: &str, _: u16) -> bool {
+        true
+    }
 }
 
 fn median_ms(mut times: Vec<Duration>) -> f64 {
@@ -130,6 +182,7 @@ impl Ground {
     fn within(&self) -> Where {
         let bounds = Confinement {
             write: self.workspace.roots.clone(),
+            network: NetworkAccess::Hosts,
             ..Confinement::default()
         };
         Where::Within {
@@ -139,8 +192,25 @@ impl Ground {
         }
     }
 
+    /// Returns how long a connection takes, in milliseconds.
+    async fn connect(&self, to: u16, port: u16, place: Where) -> Result<f64, Failed> {
+        let command = format!("python3 -c '{CONNECT}' {to} {port}");
+        let (_, printed) = self.run_printing(&command, place).await?;
+        Ok(printed.trim().parse()?)
+    }
+
     /// Runs a command and returns how long it took.
     async fn run(&self, command: &str, place: Where) -> Result<Duration, Failed> {
+        let (took, _) = self.run_printing(command, place).await?;
+        Ok(took)
+    }
+
+    /// Runs a command and returns how long it took and what it printed.
+    async fn run_printing(
+        &self,
+        command: &str,
+        place: Where,
+    ) -> Result<(Duration, String), Failed> {
         let input = RawJson::from(&json!({ "command": command }));
         let intent = self.tool.intent(&input, &self.workspace);
         let intent = intent.map_err(|error| error.to_string())?;
@@ -152,7 +222,7 @@ impl Ground {
             workspace: Arc::clone(&self.workspace),
             seen: KnownFiles::default(),
             files: Arc::new(Policy::default()),
-            hosts: Arc::new(NoHosts),
+            hosts: Arc::new(AllHosts),
             place,
             clock: Arc::new(SystemClock::default()),
             first: None,
@@ -162,8 +232,12 @@ impl Ground {
         let since = Instant::now();
         let ran = self.tool.run(input, context).await;
         let took = since.elapsed();
-        ran.map_err(|error| error.to_string())?;
-        Ok(took)
+        let output = ran.map_err(|error| error.to_string())?;
+        let texts = output.content.into_iter().filter_map(|it| match it {
+            ToolContent::Text { text } => Some(text),
+            _ => None,
+        });
+        Ok((took, texts.collect()))
     }
 
     /// Returns how long it takes to judge a long command line.
