@@ -125,7 +125,7 @@ when.tool = "re:."
 delay_ms = 1000
 reply = [{ text = "I see." }]
 [[rule]]
-reply = [{ tool = "Bash", input = { command = "true" } }, { tool = "Bash", input = { command = "true" } }]
+reply = [{ tool = "Bash", input = { command = "touch a" } }, { tool = "Bash", input = { command = "touch b" } }]
 "#;
     let (mut rig, clock) = crate::agents::paced(script);
     let real = Arc::clone(&rig.store);
