@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{Display, PermissionMode, QuestionId, RawJson, RuleScope, Suggestion};
 
@@ -40,7 +40,7 @@ pub struct Question {
 }
 
 /// What a sandbox has refused to a command.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct SandboxRefusal {
     /// Files and directories that it can write if it runs again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -51,6 +51,31 @@ pub struct SandboxRefusal {
     /// Whether it can reach the network if it runs again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub network: bool,
+}
+
+impl<'de> Deserialize<'de> for SandboxRefusal {
+    /// Only an object is one: since every field can be left out, an empty list would be one, too.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Fields {
+            write: Vec<PathBuf>,
+            read: Vec<PathBuf>,
+            network: bool,
+        }
+        let object = serde_json::Map::deserialize(from)?;
+        let fields = Fields::deserialize(serde_json::Value::Object(object));
+        let Fields {
+            write,
+            read,
+            network,
+        } = fields.map_err(serde::de::Error::custom)?;
+        Ok(Self {
+            write,
+            read,
+            network,
+        })
+    }
 }
 
 /// What a question wants to know.
@@ -144,4 +169,21 @@ pub enum Answerer {
     Person,
     /// Nobody: its time was over, or nobody was there any longer.
     Nobody,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_object_is_a_refusal() {
+        let read = |text: &str| serde_json::from_str::<SandboxRefusal>(text);
+        assert_eq!(read("{}").unwrap(), SandboxRefusal::default());
+        let full = r#"{"write":["/a"],"read":["/b"],"network":true,"later":1}"#;
+        let full = read(full).unwrap();
+        assert!(full.network && full.write == [PathBuf::from("/a")] && full.read.len() == 1);
+        for wrong in ["[]", r#"[["/a"],[],true]"#, "null", r#"{"network":1}"#] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
 }
