@@ -197,16 +197,6 @@ pub(super) fn overlap(glob: &str, pattern: &str) -> bool {
     if glob.starts_with(['*', '?', '[']) && pattern.starts_with('.') {
         return false;
     }
-    // Most names are plain, or differ in what stands before the first wildcard.
-    let plain = |text: &str| text.find(['*', '?', '[', '{', '\\']).unwrap_or(text.len());
-    let (of_glob, of_pattern) = (plain(glob), plain(pattern));
-    let both = of_glob.min(of_pattern);
-    if glob.as_bytes().get(..both) != pattern.as_bytes().get(..both) {
-        return false;
-    }
-    if of_glob == glob.len() && of_pattern == pattern.len() {
-        return glob == pattern;
-    }
     let (glob, pattern) = (wildcards(glob), wildcards(pattern));
     // A table instead of recursion, which would take exponential time with many stars. Each row
     // tells if the rests from here on can match.

@@ -295,7 +295,8 @@ impl<'a> Line<'a> {
     /// Returns the reason why a path, which the word could be, is not written.
     fn forbidden(&self, word: &Word, path: &Path) -> Option<String> {
         let perhaps = || {
-            let name = may_be_protected(path, self.workspace).filter(|_| word.glob);
+            let is_glob = word.glob.then_some(path);
+            let name = is_glob.and_then(|glob| may_be_protected(glob, self.workspace));
             name.map(|name| is_protected(path, name))
         };
         forbidden_edit(path, self.workspace).or_else(perhaps)
