@@ -122,6 +122,14 @@ impl CommandPattern {
         word.rsplit('/').next().unwrap_or(word)
     }
 
+    /// Returns the program whose every call it matches.
+    pub(super) fn whole_program(&self) -> Option<&str> {
+        let (alone, _) = self.alone.as_ref()?;
+        let word = alone.pieces.first().filter(|_| alone.is_exact())?;
+        let is_one = !word.contains(BETWEEN) && !word.is_empty();
+        is_one.then(|| self.program())
+    }
+
     /// Returns true if the pattern itself begins with these words.
     pub(super) fn begins_with(&self, words: &str) -> bool {
         self.written.starts_with(words)
@@ -212,6 +220,22 @@ impl Domain {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_programs() {
+        for (pattern, program) in [
+            ("curl *", Some("curl")),
+            ("curl:*", Some("curl")),
+            ("/usr/bin/curl *", Some("curl")),
+            ("curl", None),
+            ("curl -X *", None),
+            ("cur* *", None),
+            ("*", None),
+        ] {
+            let whole = CommandPattern::new(pattern);
+            assert_eq!(whole.whole_program(), program, "{pattern}");
+        }
+    }
 
     #[test]
     fn commands() {

@@ -281,6 +281,15 @@ impl Policy {
     }
 }
 
+/// Returns the programs whose every call these rules are about.
+fn whole_programs(rules: &[Rule]) -> Vec<String> {
+    let programs = rules.iter().filter_map(|rule| match &rule.about {
+        About::Command(pattern) => pattern.whole_program(),
+        _ => None,
+    });
+    programs.map(str::to_owned).collect()
+}
+
 impl FileGuard for Policy {
     fn denies_reading(&self, path: &Path, workspace: &Workspace) -> bool {
         self.deny.iter().any(|rule| match &rule.about {
@@ -337,6 +346,8 @@ impl FileGuard for Policy {
                 Err(directory) => found.beneath.extend(workspace.copies(directory)),
             }
         }
+        found.denied_programs = whole_programs(&self.deny);
+        found.asked_programs = whole_programs(&self.ask);
         found
     }
 }

@@ -174,6 +174,10 @@ pub struct RuledPaths {
     pub beneath: Vec<PathBuf>,
     /// The rules themselves: if they are the same, so are the files.
     pub rules: Vec<String>,
+    /// Programs of which rules deny every call.
+    pub denied_programs: Vec<String>,
+    /// Programs of which rules ask about every call.
+    pub asked_programs: Vec<String>,
 }
 
 /// Context of a call.

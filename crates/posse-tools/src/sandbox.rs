@@ -31,6 +31,9 @@ const CACHES: &str = "caches";
 /// The directory in an agent's spill for what must not stay where a command has made it.
 const QUARANTINE: &str = "quarantine";
 
+/// Files that are many programs, by the name that they are called by.
+const MANY_PROGRAMS: [&str; 3] = ["busybox", "toybox", "coreutils"];
+
 /// How the commands of a process are confined, beside what each agent may do.
 #[derive(Clone, Debug, Default)]
 pub struct SandboxConfig {
@@ -340,7 +343,7 @@ impl Sandbox {
                 plan: plan.clone(),
                 directory: request.workspace.cwd.clone(),
                 opened: request.opened.to_vec(),
-                closed: config.hide.clone(),
+                closed: self.closed(request),
             }),
             proxy: None,
         };
@@ -399,6 +402,10 @@ impl Sandbox {
             .0
             .surveys
             .of(&bounds, &ruled, request.unasked, access)?;
+        bounds.hide.extend(self.files_of(&ruled.denied_programs));
+        if request.unasked {
+            bounds.hide.extend(self.files_of(&ruled.asked_programs));
+        }
         bounds.hide.retain(|path| !request.opens(path));
         // What a person has opened beneath something hidden.
         for path in request.opened {
@@ -440,6 +447,36 @@ impl Sandbox {
         }
         bounds.write.push(git);
         Some(top.to_owned())
+    }
+
+    /// Returns the paths that stay closed whatever a person says.
+    fn closed(&self, request: &CommandRequest<'_>) -> Vec<PathBuf> {
+        let ruled = request.files.ruled_paths(request.workspace);
+        let programs = self.files_of(&ruled.denied_programs);
+        let hidden = self.0.config.hide.iter().cloned();
+        hidden.chain(programs).collect()
+    }
+
+    /// Returns where programs are, without links: not that of the shell that runs every command,
+    /// and not one that is many programs.
+    fn files_of(&self, programs: &[String]) -> Vec<PathBuf> {
+        if programs.is_empty() {
+            return Vec::new();
+        }
+        let mut environment = self.0.config.environment.iter();
+        let path = environment.find(|(name, _)| name == "PATH");
+        let directories = path.map(|(_, path)| std::env::split_paths(path));
+        let directories: Vec<PathBuf> = directories.into_iter().flatten().collect();
+        let names = programs.iter().filter(|name| *name != self.shell());
+        let found = names.flat_map(|name| directories.iter().map(move |it| it.join(name)));
+        let mut files: Vec<PathBuf> = found
+            .filter_map(|path| path.canonicalize().ok())
+            .filter(|path| path.is_file())
+            .filter(|path| !MANY_PROGRAMS.iter().any(|many| path.ends_with(many)))
+            .collect();
+        files.sort();
+        files.dedup();
+        files
     }
 
     fn job(&self, request: &CommandRequest<'_>) -> Job {

@@ -256,6 +256,25 @@ fn a_deny_rule_holds_for_programs() {
     }
 }
 
+// proves PE-09 (part: deny rules)
+#[test]
+fn a_program_that_a_rule_denies_is_not_there() {
+    let command = "rm -f h; cp /usr/bin/hostid ./h; ./h; python3 -c 'import os; os.system(\"hostid\")'; x=host; ${x}id; echo end";
+    let project = runs("program", command);
+    let own = Command::new("hostid").output().unwrap();
+    let own = stdout(&own);
+    let free = told(&project, &["--permission-mode", "acceptEdits"]);
+    assert_eq!(free.matches(own.trim()).count(), 3, "{free}");
+    for mode in ["acceptEdits", "bypassPermissions"] {
+        let rule = ["--disallowedTools", "Bash(hostid *)"];
+        let held = told(
+            &project,
+            &[&["--permission-mode", mode], &rule[..]].concat(),
+        );
+        assert!(held.contains("end") && !held.contains(own.trim()), "{held}");
+    }
+}
+
 // proves PE-11 (part: appears)
 #[test]
 fn what_appears_and_would_run_later_is_moved_away_and_told() {
