@@ -6,19 +6,22 @@ use std::process::Command;
 use posse_permission::{Policy, RuleList, Source, Verdict, decide};
 use posse_protocol::PermissionMode;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::World;
 
 #[derive(Deserialize)]
 struct Bypass {
     id: String,
+    /// What kind of weakness it used.
+    class: String,
     mode: PermissionMode,
     allow: Vec<String>,
     deny: Vec<String>,
     /// A script that makes its directory.
     setup: String,
-    calls: Vec<String>,
+    /// Commands; in some, calls of other tools before them.
+    calls: Vec<Value>,
 }
 
 impl Bypass {
@@ -54,8 +57,8 @@ impl Bypass {
     /// Returns the verdicts on its commands.
     fn verdicts(&self, world: &World, policy: &Policy) -> Vec<Verdict> {
         let lab = world.path("").display().to_string();
-        let verdict = |call: &String| {
-            let command = call.replace("$LAB/", &lab);
+        let verdict = |call: &Value| {
+            let command = call.as_str().unwrap().replace("$LAB/", &lab);
             let intent = world.intent("Bash", &json!({ "command": command }));
             let workspace = &world.context.workspace;
             decide(policy, self.mode, workspace, "Bash", &intent.unwrap())
@@ -69,8 +72,10 @@ impl Bypass {
 #[test]
 fn what_once_ran_unasked_is_asked_or_denied() {
     let bypasses = include_str!("bypasses.jsonl").lines();
+    // What the others do is not in their words: the sandbox holds them.
     let bypasses: Vec<Bypass> = bypasses
         .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|it: &Bypass| matches!(it.class.as_str(), "engine" | "links"))
         .collect();
     assert_eq!(bypasses.len(), 52);
     let mut wrong = Vec::new();
