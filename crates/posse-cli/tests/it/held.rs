@@ -327,6 +327,32 @@ fn a_command_sees_none_of_posses_secrets_and_cannot_speak_for_the_user() {
     assert!(!told.contains("go"), "no session is seen: {told}");
 }
 
+// proves PE-14 (part: checks)
+#[test]
+fn checks_of_tasks_are_held_too() {
+    let check = "ls; touch ../beside made; test -e made || test -e listed";
+    let script = format!(
+        r#"
+[[rule]]
+when.turn = 1
+reply = [{{ tool = "TaskCreate", input = {{ subject = "s", description = "d", check = "{check}" }} }}]
+[[rule]]
+when.turn = 2
+reply = [{{ tool = "TaskUpdate", input = {{ taskId = "1", status = "completed" }} }}]
+[[rule]]
+reply = [{{ text = "{{{{tool}}}}" }}]
+"#
+    );
+    for (mode, writes) in [("default", false), ("acceptEdits", true)] {
+        let project = Project::new("held-check", &script);
+        std::fs::write(project.file("listed"), "").unwrap();
+        let told = told(&project, &["--permission-mode", mode]);
+        assert!(told.contains("completed"), "{mode}: {told}");
+        assert_eq!(project.file("made").exists(), writes, "{mode}: {told}");
+        assert!(!project.file("../beside").exists(), "{mode}");
+    }
+}
+
 // proves PE-14 (part: skills)
 #[test]
 fn commands_of_skills_are_held_too() {
