@@ -173,7 +173,11 @@ impl Pair {
     fn check_focus(&mut self, input: &Input, before: &Before) {
         let after = self.before();
         if after.is_open && !before.is_open {
-            assert!(is_for_question(input, &before.draft), "{input:?}");
+            assert!(
+                is_for_question(input, &before.draft),
+                "{input:?} {:?}",
+                before.draft
+            );
         }
         assert!(after.question.is_some() || !after.is_open);
         assert!(after.agent == before.agent || matches!(input, Input::Show(_)));
@@ -243,7 +247,7 @@ fn is_for_question(input: &Input, draft: &str) -> bool {
     match key.code {
         KeyCode::Tab => true,
         KeyCode::Char('y' | 'n' | 'a') => key.modifiers.contains(KeyModifiers::ALT),
-        KeyCode::Enter | KeyCode::Char('q') => draft.trim_start().starts_with("/answer "),
+        KeyCode::Enter | KeyCode::Char('q') => draft.split_whitespace().next() == Some("/answer"),
         _ => false,
     }
 }
