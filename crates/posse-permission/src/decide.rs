@@ -79,6 +79,11 @@ pub fn decide(
     let doubted = call
         .perhaps_ruled(&policy.deny)
         .filter(|rule| !is_held || matches!(rule.about, About::Command(_)));
+    if mode == PermissionMode::BypassPermissions && place == CommandPlace::WantsOutside {
+        return Verdict::Deny(format!(
+            "{OUTSIDE} (mode bypassPermissions: no one is asked)"
+        ));
+    }
     if mode == PermissionMode::BypassPermissions {
         // In this mode nobody is asked, so that doubt about a deny rule counts as a denial.
         return doubted.map_or(Verdict::Allow, |rule| {

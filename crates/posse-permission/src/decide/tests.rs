@@ -241,6 +241,36 @@ fn judges(policy: &Policy, table: &[(&str, &str)]) {
     }
 }
 
+// proves PE-12 (part: outside)
+#[test]
+fn outside_is_never_automatic() {
+    let (tool, mut intent) = call("Bash make");
+    if let Subject::Runs { outside, .. } = &mut intent.subject {
+        *outside = true;
+    }
+    for (mode, expected) in [
+        (PermissionMode::Default, "ask"),
+        (PermissionMode::AcceptEdits, "ask"),
+        (PermissionMode::DontAsk, "deny"),
+        (PermissionMode::Plan, "deny"),
+        (PermissionMode::BypassPermissions, "deny"),
+    ] {
+        for allow in [&[][..], &["Bash"]] {
+            let policy = policy(&[], &[], allow);
+            let given = decide(&policy, mode, &workspace(), &tool, &intent);
+            assert_eq!(word(&given), expected, "{mode}: {given:?}");
+        }
+        let ruled = policy(&[], &[], &["Outside(make)"]);
+        let given = decide(&ruled, mode, &workspace(), &tool, &intent);
+        let expected = if mode == PermissionMode::Plan {
+            "deny"
+        } else {
+            "allow"
+        };
+        assert_eq!(word(&given), expected, "{mode}: {given:?}");
+    }
+}
+
 // proves PE-09 (part: hosts)
 #[test]
 fn hosts_of_commands() {
