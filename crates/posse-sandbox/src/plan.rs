@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use posse_port::confinement::{Confinement, FileAccess, Limits, NetworkAccess};
 
 use crate::codec::{Decoder, Encoder, MessageError};
-use crate::surroundings::{RESOLVERS, Surroundings};
+use crate::surroundings::{PROGRAMS, RESOLVERS, Surroundings};
 use crate::tier::{KernelSupport, Tier};
 
 /// What a message begins with. It changes with what a message means.
@@ -186,6 +186,10 @@ impl Plan {
             }
         }
         add(MountKind::Empty, Path::new(RUN));
+        let programs = surroundings.links.get(Path::new(PROGRAMS));
+        let programs = programs
+            .filter(|it| surroundings.present.contains_key(*it))
+            .cloned();
         if self.network == NetworkAccess::All {
             for settings in RESOLVERS {
                 if surroundings.present.contains_key(Path::new(settings)) {
@@ -199,6 +203,14 @@ impl Plan {
             if is_there && is_private(path, &rights.write) && !self.all_writable {
                 add(MountKind::Show, path);
             }
+        }
+        if let Some(programs) = programs {
+            self.mounts.push(Mount {
+                kind: MountKind::Show,
+                path: PROGRAMS.into(),
+                source: Some(programs),
+                directory: true,
+            });
         }
         for (path, kept) in &surroundings.copies {
             if rights.access(path) == FileAccess::Read {

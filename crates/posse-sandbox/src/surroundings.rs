@@ -16,6 +16,9 @@ const MOST_LOOKED_AT: usize = 200_000;
 /// Where resolvers of names keep their settings.
 pub(crate) const RESOLVERS: [&str; 2] = ["/run/systemd/resolve", "/run/resolvconf"];
 
+/// Where some systems have all their programs.
+pub(crate) const PROGRAMS: &str = "/run/current-system";
+
 /// What a plan depends on beside the confinement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
@@ -85,6 +88,7 @@ impl Surroundings {
             .chain(&self.sockets)
             .cloned()
             .chain(RESOLVERS.map(PathBuf::from))
+            .chain([PathBuf::from(PROGRAMS)])
             .collect();
         for path in paths {
             let Ok(mut metadata) = fs::symlink_metadata(&path) else {

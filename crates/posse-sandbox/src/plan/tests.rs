@@ -272,3 +272,19 @@ fn a_plan_of_many_paths_is_made_fast() {
     let plan = Plan::new(&confinement, &surroundings).unwrap();
     assert_eq!(plan.mounts.len(), 200 + 20 + 3);
 }
+
+#[test]
+fn programs_in_a_directory_that_is_private_otherwise_are_there() {
+    let mut surroundings = surroundings(&["/w/", "/nix/store/system/"]);
+    let (link, real) = ("/run/current-system", "/nix/store/system");
+    surroundings.links.insert(link.into(), real.into());
+    let plan = Plan::new(&confinement(&["/w"], &[], &[]), &surroundings).unwrap();
+    let mount = |path: &str| plan.mounts.iter().find(|it| it.path == Path::new(path));
+    assert_eq!(mount("/run").unwrap().kind, MountKind::Empty);
+    let shown = mount(link).unwrap();
+    assert_eq!(
+        (shown.kind, shown.source.as_deref()),
+        (MountKind::Show, Some(Path::new(real)))
+    );
+    assert_eq!(Plan::from_bytes(&plan.to_bytes()), Ok(plan));
+}
