@@ -6,7 +6,7 @@ mod survey_cache;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -308,6 +308,11 @@ impl Sandbox {
         let temporary = make_private(spill, TEMPORARY).map_err(SandboxError::Temporary)?;
         let (bounds, nested) = self.bounds(request, tier)?;
         let mut surroundings = Surroundings::look(&bounds, probe.support, &temporary, &nested);
+        // Where a program has further names, those in the path are hidden with it.
+        let programs = request.files.ruled_paths(request.workspace);
+        let programs = self.files_of(&[programs.denied_programs, programs.asked_programs].concat());
+        let twins = &mut surroundings.unfound_twins;
+        twins.retain(|twin| !programs.contains(twin));
         if bounds.access(&request.workspace.cwd) == FileAccess::Write {
             let kept = make_private(spill, CACHES).map_err(SandboxError::Temporary)?;
             let caches = config.caches.iter().enumerate();
@@ -474,6 +479,7 @@ impl Sandbox {
             .filter(|path| path.is_file())
             .filter(|path| !MANY_PROGRAMS.iter().any(|many| path.ends_with(many)))
             .collect();
+        files.extend(other_names(&files, &directories));
         files.sort();
         files.dedup();
         files
@@ -511,6 +517,25 @@ impl Sandbox {
             if has_bash { "bash" } else { "sh" }
         })
     }
+}
+
+/// Returns further names in these directories of files that have several.
+fn other_names(files: &[PathBuf], directories: &[PathBuf]) -> Vec<PathBuf> {
+    let several = files.iter().filter_map(|file| file.metadata().ok());
+    let several: Vec<_> = several
+        .filter(|found| found.nlink() > 1)
+        .map(|found| (found.dev(), found.ino()))
+        .collect();
+    if several.is_empty() {
+        return Vec::new();
+    }
+    let real = directories.iter().filter_map(|it| it.canonicalize().ok());
+    let entries = real.flat_map(|it| std::fs::read_dir(it).into_iter().flatten().flatten());
+    let same = entries.filter(|entry| {
+        let found = entry.metadata();
+        found.is_ok_and(|found| several.contains(&(found.dev(), found.ino())))
+    });
+    same.map(|entry| entry.path()).collect()
 }
 
 /// Makes a directory in the spill that nobody else can read, and returns it without links.

@@ -273,6 +273,23 @@ fn a_program_that_a_rule_denies_is_not_there() {
         );
         assert!(held.contains("end") && !held.contains(own.trim()), "{held}");
     }
+    // One with several names: none of them is there, and other commands run.
+    let number = |path: &Path| std::os::unix::fs::MetadataExt::ino(&path.metadata().unwrap());
+    let perl = Path::new("/usr/bin/perl");
+    let entries = std::fs::read_dir("/usr/bin").unwrap().flatten();
+    let others = entries.map(|it| it.path()).filter(|it| it.exists());
+    let mut others = others.filter(|it| number(it) == number(perl) && it != perl);
+    let other = others.next().expect("perl has several names");
+    let command = format!(
+        "p=per; ${{p}}l -e 'print 6*7'; {} -e 'print 6*7'; echo end",
+        other.display()
+    );
+    let project = runs("names", &command);
+    let free = told(&project, &[]);
+    assert!(free.contains("4242"), "{free}");
+    let rule = ["--disallowedTools", "Bash(perl *)"];
+    let held = told(&project, &rule);
+    assert!(held.contains("end") && !held.contains("42"), "{held}");
 }
 
 // proves PE-11 (part: appears)
@@ -347,7 +364,7 @@ reply = [{{ text = "{{{{tool}}}}" }}]
         let project = Project::new("held-check", &script);
         std::fs::write(project.file("listed"), "").unwrap();
         let told = told(&project, &["--permission-mode", mode]);
-        assert!(told.contains("completed"), "{mode}: {told}");
+        assert!(told.contains("Updated"), "{mode}: {told}");
         assert_eq!(project.file("made").exists(), writes, "{mode}: {told}");
         assert!(!project.file("../beside").exists(), "{mode}");
     }
