@@ -1,27 +1,30 @@
 //! The sandbox of this process's commands: from what an agent may do, what is on the disk and what
 //! the kernel gives to a job that a launcher confines.
 
+mod after;
+mod programs;
 mod survey_cache;
 
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use posse_permission::guarded_names;
 use posse_port::confinement::{Confinement, FileAccess, Limits, NetworkAccess};
-use posse_port::tool::{FileGuard, ToolContext, Workspace};
-use posse_protocol::SandboxRefusal;
+use posse_port::tool::{FileGuard, RuledPaths, Workspace};
 use posse_sandbox::{
-    Backend as _, ConfinedJob, Finding, Job, Launcher, Linux, Plan, PlanError, Probe, Refusals,
-    Surroundings, Tier, Watch,
+    Backend as _, ConfinedJob, Job, Launcher, Linux, Plan, PlanError, Probe, Surroundings, Tier,
+    Watch,
 };
 
 use crate::process_table::CALL_MARK;
-use crate::proxy::{Proxy, Upstream};
+use crate::proxy::Upstream;
 use crate::shell::OF_A_REPOSITORY;
+pub(crate) use after::AfterCommand;
+use after::ConfinedBy;
+use programs::{RuledPrograms, SearchPath};
 use survey_cache::SurveyCache;
 
 /// The directory in an agent's spill that is `/tmp` for its commands.
@@ -30,9 +33,6 @@ const TEMPORARY: &str = "tmp";
 const CACHES: &str = "caches";
 /// The directory in an agent's spill for what must not stay where a command has made it.
 const QUARANTINE: &str = "quarantine";
-
-/// Files that are many programs, by the name that they are called by.
-const MANY_PROGRAMS: [&str; 3] = ["busybox", "toybox", "coreutils"];
 
 /// How the commands of a process are confined, beside what each agent may do.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +48,7 @@ pub struct SandboxConfig {
     /// Files that commands can read whatever is hidden: certificates of the user's.
     pub show: Vec<PathBuf>,
     /// Directories of package managers that commands which may write to the workspace can write to,
-    /// too: what they write is kept for the agent alone.
+    /// too: what they write is kept for the agent alone. Made if they are missing.
     pub caches: Vec<PathBuf>,
     /// The proxy through which hosts are reached, if not directly.
     pub upstream: Option<Arc<Upstream>>,
@@ -72,7 +72,9 @@ pub struct Sandbox(Arc<SandboxState>);
 struct SandboxState {
     config: SandboxConfig,
     surveys: SurveyCache,
-    shell: OnceLock<&'static str>,
+    /// What is found out with the first command that needs it.
+    path: OnceLock<SearchPath>,
+    caches: OnceLock<Vec<PathBuf>>,
 }
 
 /// Why a command does not run.
@@ -122,146 +124,14 @@ pub(crate) struct ConfinedCommand {
     pub(crate) after: AfterCommand,
 }
 
-/// What is looked at when a command has ended.
-#[derive(Debug, Default)]
-pub(crate) struct AfterCommand {
-    watch: Option<Watch>,
-    quarantine: PathBuf,
-    /// What it was confined by, where it ran, and what a person had opened to it.
-    confined: Option<ConfinedBy>,
-    /// Its proxy, which serves it as long as this is there.
-    proxy: Option<Proxy>,
-}
-
-#[derive(Debug)]
-struct ConfinedBy {
-    plan: Plan,
-    directory: PathBuf,
-    opened: Vec<PathBuf>,
-    /// Paths that stay closed whatever a person says.
-    closed: Vec<PathBuf>,
-}
-
-impl AfterCommand {
-    /// Returns what the sandbox has refused to a command, from what it printed, and what is told of
-    /// what no person can lift. `surely` if it has failed; else only what is quoted counts.
-    pub(crate) fn refused(
-        &self,
-        printed: &str,
-        surely: bool,
-        context: &ToolContext,
-    ) -> (Option<SandboxRefusal>, Vec<String>) {
-        let Some(by) = &self.confined else {
-            return (None, Vec::new());
-        };
-        let (workspace, files) = (&*context.workspace, &*context.files);
-        let found = Refusals::in_output(printed, &by.directory, &by.plan, surely);
-        let mut notes = Vec::new();
-        let mut tell = |verb: &str, path: &Path, why: &str| {
-            let path = path.display();
-            notes.push(format!(
-                "(the sandbox keeps {path} from being {verb}: {why})"
-            ));
-        };
-        let is_closed = |path: &Path| {
-            let is_inside = workspace.reach().any(|root| path.starts_with(root));
-            !is_inside && by.closed.iter().any(|closed| path.starts_with(closed))
-        };
-        let mut write = BTreeSet::new();
-        for path in &found.write {
-            match to_be_opened(path, &by.plan, workspace) {
-                Some(opened) if by.opened.contains(&opened) => {}
-                Some(opened) if is_closed(&opened) || files.denies_editing(&opened, workspace) => {
-                    tell("written", path, "nobody can allow that");
-                }
-                Some(opened) => drop(write.insert(opened)),
-                None => tell("written", path, "it would have to run outside"),
-            }
-        }
-        let mut read = Vec::new();
-        for path in found.read {
-            if is_closed(&path) || files.denies_reading(&path, workspace) {
-                tell("read", &path, "nobody can allow that");
-            } else if !by.opened.contains(&path) {
-                read.push(path);
-            }
-        }
-        let refusal = SandboxRefusal {
-            write: write.into_iter().collect(),
-            read,
-            // About hosts that the proxy was asked for, a person has decided.
-            network: found.network && self.proxy.as_ref().is_none_or(|it| it.notes().is_empty()),
-        };
-        let refusal = Some(refusal).filter(|it| *it != SandboxRefusal::default());
-        (refusal, notes)
-    }
-
-    /// Moves away what must not stay, and returns what the model is told about that and about hosts
-    /// that were not reached.
-    pub(crate) fn check(&self) -> Vec<String> {
-        let findings = self.watch.as_ref().map(|it| it.after(&self.quarantine));
-        let found = findings.iter().flatten().map(told);
-        found
-            .chain(self.proxy.iter().flat_map(Proxy::notes))
-            .collect()
-    }
-
-    /// Has a proxy serve the command until this is dropped.
-    pub(crate) fn served_by(&mut self, proxy: Proxy) {
-        self.proxy = Some(proxy);
-    }
-}
-
-/// Returns what must be writable for a path to be written, without links: itself, what is kept
-/// around it, or the directory that it would be made in. None if that would open far more than was
-/// meant.
-fn to_be_opened(path: &Path, plan: &Plan, workspace: &Workspace) -> Option<PathBuf> {
-    let existing = path
-        .ancestors()
-        .find(|path| path.symlink_metadata().is_ok())?;
-    let resolved = existing.canonicalize().ok()?;
-    let rest = path.strip_prefix(existing).ok()?;
-    let path = match rest.as_os_str().is_empty() {
-        true => resolved.clone(),
-        false => resolved.join(rest),
-    };
-    if let Some(kept) = plan.kept_at(&path) {
-        let exists = rest.as_os_str().is_empty();
-        return Some(if exists { path } else { kept.to_owned() });
-    }
-    if workspace.reach().any(|root| path.starts_with(root)) {
-        return Some(path);
-    }
-    let kept = workspace.reach().chain(workspace.home.as_deref());
-    let of_kernel = ["/proc", "/sys", "/dev"];
-    let is_wide = resolved.parent().is_none()
-        || of_kernel.iter().any(|it| resolved.starts_with(it))
-        || kept.into_iter().any(|it| it.starts_with(&resolved));
-    // What git runs is in there, too.
-    let is_git = resolved.ends_with(".git") || resolved.join("hooks").is_dir();
-    (!is_wide && !is_git).then_some(resolved)
-}
-
-fn told(finding: &Finding) -> String {
-    let path = finding.path.display();
-    let why = "other programs run what is in such a file";
-    match &finding.moved_to {
-        Some(moved) => format!(
-            "({path} was made by the command and moved to {}: {why}. Ask for it to be run outside \
-             the sandbox if it is needed.)",
-            moved.display()
-        ),
-        None => format!("({path} was made by the command and could not be moved away: {why})"),
-    }
-}
-
 impl Sandbox {
     /// Returns the sandbox. What the machine gives is found out with the first command.
     pub fn new(config: SandboxConfig) -> Self {
         Self(Arc::new(SandboxState {
             config,
             surveys: SurveyCache::default(),
-            shell: OnceLock::new(),
+            path: OnceLock::new(),
+            caches: OnceLock::new(),
         }))
     }
 
@@ -306,16 +176,16 @@ impl Sandbox {
         }
         let spill = &request.workspace.spill;
         let temporary = make_private(spill, TEMPORARY).map_err(SandboxError::Temporary)?;
-        let (bounds, nested) = self.bounds(request, tier)?;
+        let ruled = request.files.ruled_paths(request.workspace);
+        let programs = self.path().ruled(&ruled);
+        let (bounds, nested) = self.bounds(request, tier, &ruled, &programs)?;
         let mut surroundings = Surroundings::look(&bounds, probe.support, &temporary, &nested);
         // Where a program has further names, those in the path are hidden with it.
-        let programs = request.files.ruled_paths(request.workspace);
-        let programs = self.files_of(&[programs.denied_programs, programs.asked_programs].concat());
         let twins = &mut surroundings.unfound_twins;
         twins.retain(|twin| !programs.contains(twin));
         if bounds.access(&request.workspace.cwd) == FileAccess::Write {
             let kept = make_private(spill, CACHES).map_err(SandboxError::Temporary)?;
-            let caches = config.caches.iter().enumerate();
+            let caches = self.caches().iter().enumerate();
             let copies = caches.map(|(at, path)| (path.clone(), kept.join(at.to_string())));
             surroundings.copies = copies.collect();
         }
@@ -348,7 +218,7 @@ impl Sandbox {
                 plan: plan.clone(),
                 directory: request.workspace.cwd.clone(),
                 opened: request.opened.to_vec(),
-                closed: self.closed(request),
+                closed: [config.hide.as_slice(), &programs.denied].concat(),
             }),
             proxy: None,
         };
@@ -367,6 +237,8 @@ impl Sandbox {
         &self,
         request: &CommandRequest<'_>,
         tier: Tier,
+        ruled: &RuledPaths,
+        programs: &RuledPrograms,
     ) -> Result<(Confinement, Vec<PathBuf>), SandboxError> {
         let config = &self.0.config;
         let workspace = request.workspace;
@@ -401,15 +273,12 @@ impl Sandbox {
         let hidden = certificates.filter(|path| bounds.access(path) == FileAccess::Hidden);
         let hidden: Vec<PathBuf> = hidden.cloned().collect();
         bounds.show.extend(hidden);
-        let ruled = request.files.ruled_paths(workspace);
         let access = |path: &Path| request.files.access(path, workspace, request.unasked);
-        let survey = self
-            .0
-            .surveys
-            .of(&bounds, &ruled, request.unasked, access)?;
-        bounds.hide.extend(self.files_of(&ruled.denied_programs));
+        let surveys = &self.0.surveys;
+        let survey = surveys.of(&bounds, ruled, request.unasked, access)?;
+        bounds.hide.extend(programs.denied.iter().cloned());
         if request.unasked {
-            bounds.hide.extend(self.files_of(&ruled.asked_programs));
+            bounds.hide.extend(programs.asked.iter().cloned());
         }
         bounds.hide.retain(|path| !request.opens(path));
         // What a person has opened beneath something hidden.
@@ -454,35 +323,19 @@ impl Sandbox {
         Some(top.to_owned())
     }
 
-    /// Returns the paths that stay closed whatever a person says.
-    fn closed(&self, request: &CommandRequest<'_>) -> Vec<PathBuf> {
-        let ruled = request.files.ruled_paths(request.workspace);
-        let programs = self.files_of(&ruled.denied_programs);
-        let hidden = self.0.config.hide.iter().cloned();
-        hidden.chain(programs).collect()
+    fn path(&self) -> &SearchPath {
+        let path = || SearchPath::of(&self.0.config.environment);
+        self.0.path.get_or_init(path)
     }
 
-    /// Returns where programs are, without links: not that of the shell that runs every command,
-    /// and not one that is many programs.
-    fn files_of(&self, programs: &[String]) -> Vec<PathBuf> {
-        if programs.is_empty() {
-            return Vec::new();
-        }
-        let mut environment = self.0.config.environment.iter();
-        let path = environment.find(|(name, _)| name == "PATH");
-        let directories = path.map(|(_, path)| std::env::split_paths(path));
-        let directories: Vec<PathBuf> = directories.into_iter().flatten().collect();
-        let names = programs.iter().filter(|name| *name != self.shell());
-        let found = names.flat_map(|name| directories.iter().map(move |it| it.join(name)));
-        let mut files: Vec<PathBuf> = found
-            .filter_map(|path| path.canonicalize().ok())
-            .filter(|path| path.is_file())
-            .filter(|path| !MANY_PROGRAMS.iter().any(|many| path.ends_with(many)))
-            .collect();
-        files.extend(other_names(&files, &directories));
-        files.sort();
-        files.dedup();
-        files
+    /// Returns the caches, without links. A command could not make one that is missing, so it is
+    /// made here.
+    fn caches(&self) -> &[PathBuf] {
+        self.0.caches.get_or_init(|| {
+            let caches = self.0.config.caches.iter();
+            let made = caches.filter(|path| std::fs::create_dir_all(path).is_ok());
+            made.filter_map(|path| path.canonicalize().ok()).collect()
+        })
     }
 
     fn job(&self, request: &CommandRequest<'_>) -> Job {
@@ -499,43 +352,12 @@ impl Sandbox {
         environment.push((CALL_MARK.into(), request.marker.into()));
         environment.push(("GIT_TERMINAL_PROMPT".into(), "0".into()));
         Job {
-            program: self.shell().into(),
+            program: self.path().shell.into(),
             arguments: vec!["-c".into(), request.command.into()],
             directory: workspace.cwd.clone(),
             environment,
         }
     }
-
-    /// Returns bash, or sh where there is no bash.
-    fn shell(&self) -> &'static str {
-        self.0.shell.get_or_init(|| {
-            let mut environment = self.0.config.environment.iter();
-            let path = environment.find(|(name, _)| name == "PATH");
-            let has_bash = path.is_some_and(|(_, path)| {
-                std::env::split_paths(path).any(|directory| directory.join("bash").is_file())
-            });
-            if has_bash { "bash" } else { "sh" }
-        })
-    }
-}
-
-/// Returns further names in these directories of files that have several.
-fn other_names(files: &[PathBuf], directories: &[PathBuf]) -> Vec<PathBuf> {
-    let several = files.iter().filter_map(|file| file.metadata().ok());
-    let several: Vec<_> = several
-        .filter(|found| found.nlink() > 1)
-        .map(|found| (found.dev(), found.ino()))
-        .collect();
-    if several.is_empty() {
-        return Vec::new();
-    }
-    let real = directories.iter().filter_map(|it| it.canonicalize().ok());
-    let entries = real.flat_map(|it| std::fs::read_dir(it).into_iter().flatten().flatten());
-    let same = entries.filter(|entry| {
-        let found = entry.metadata();
-        found.is_ok_and(|found| several.contains(&(found.dev(), found.ino())))
-    });
-    same.map(|entry| entry.path()).collect()
 }
 
 /// Makes a directory in the spill that nobody else can read, and returns it without links.

@@ -124,9 +124,7 @@ fn environment_of(home: Option<&Path>) -> Vec<(OsString, OsString)> {
 fn caches(home: &Path) -> Vec<PathBuf> {
     let caches = CACHES.iter().filter(|(used, _)| home.join(used).is_dir());
     let caches = caches.map(|(used, cache)| home.join(used).join(cache));
-    // One that is missing could not be made by a command.
-    let made = caches.filter(|path| std::fs::create_dir_all(path).is_ok());
-    made.map(resolved).collect()
+    caches.collect()
 }
 
 /// Variables that name files with certificates.
@@ -153,7 +151,7 @@ fn certificates() -> Vec<PathBuf> {
 
 /// Returns the proxy of the user's through which hosts are reached; none if there is none that
 /// speaks plain HTTP.
-pub(crate) fn upstream() -> Option<Upstream> {
+fn upstream() -> Option<Upstream> {
     let either = |name: &str| {
         environment::variable(name).or_else(|| environment::variable(&name.to_uppercase()))
     };
