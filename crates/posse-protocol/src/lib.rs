@@ -9,6 +9,7 @@ pub mod control;
 pub mod cost;
 pub mod display;
 pub mod event;
+pub mod host;
 pub mod id;
 pub mod listing;
 pub mod mail;
@@ -39,6 +40,7 @@ pub use event::{
     MemberChange, MemberUpdate, Missed, ModelUpdate, Outcome, ReplyFacts, Retry, RunEnd,
     SpendingUpdate, Spent,
 };
+pub use host::authority;
 pub use id::{AgentId, HostId, MailId, QuestionId, RealmId};
 pub use listing::{ListKind, ListedName, Listing};
 pub use mail::{Mail, MailKind, Sender};

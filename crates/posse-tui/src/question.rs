@@ -5,7 +5,7 @@ mod dialog;
 
 use std::path::PathBuf;
 
-use posse_protocol::{Display, Question, QuestionKind, SandboxRefusal};
+use posse_protocol::{Display, Question, QuestionKind, SandboxRefusal, authority};
 
 pub use self::dialog::{DialogStep, QuestionDialog, Typing};
 use crate::text::{changed_file, one_line, tame};
@@ -65,11 +65,12 @@ fn wanted_of_input(question: &Question) -> String {
             format!("{command}\n{}", serde_json::Value::Object(input))
         }
         (CONNECT, Some(serde_json::Value::String(command))) => {
-            let text = |key: &str| match input.get(key) {
-                Some(serde_json::Value::String(text)) => text.clone(),
-                other => other.map(ToString::to_string).unwrap_or_default(),
-            };
-            format!("{}:{} for {command}", text("host"), text("port"))
+            let host = input.get("host").and_then(serde_json::Value::as_str);
+            let port = input.get("port").and_then(serde_json::Value::as_u64);
+            match (host, port.and_then(|port| u16::try_from(port).ok())) {
+                (Some(host), Some(port)) => format!("{} for {command}", authority(host, port)),
+                _ => question.input.get().to_owned(),
+            }
         }
         _ => question.input.get().to_owned(),
     }
@@ -114,5 +115,8 @@ mod tests {
         let input = r#"{"host": "index.crates.io", "port": 443, "command": "cargo fetch"}"#;
         question.input = RawJson::parse(input).unwrap();
         assert_eq!(wanted(&question), "index.crates.io:443 for cargo fetch");
+        let input = r#"{"host": "::1", "port": 80, "command": "curl"}"#;
+        question.input = RawJson::parse(input).unwrap();
+        assert_eq!(wanted(&question), "[::1]:80 for curl");
     }
 }

@@ -1,4 +1,4 @@
-//! Decides which hosts an agent's commands connect to: by its rights at that moment, or by asking a
+//! Decides which hosts an agent's commands connect to: by its rights at that moment, or by wanted a
 //! person while the connection waits.
 
 use std::collections::HashMap;
@@ -9,11 +9,11 @@ use posse_permission::Verdict;
 use posse_port::BoxFuture;
 use posse_port::clock::Clock;
 use posse_port::store::{CallKey, NewQuestion, question_id};
+use posse_port::text::summary;
 use posse_port::tool::{HostGate, HostRefused, Intent, Subject};
-use posse_protocol::{AgentId, Answer, Denial, Question, QuestionKind, RawJson};
+use posse_protocol::{AgentId, Answer, Denial, Question, QuestionKind, RawJson, authority};
 use serde_json::json;
 use tokio::sync::Mutex;
-use tokio_util::sync::CancellationToken;
 
 use crate::agent::person;
 use crate::live::registry::{LiveAgent, Registry};
@@ -23,8 +23,6 @@ use crate::live::setup::Approver;
 const CONNECT: &str = "Connect";
 /// How long a connection waits for a person.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How much of a command a question shows, in characters.
-const HEADLINE: usize = 80;
 
 /// The hosts of one call's commands.
 pub(crate) struct CallHosts {
@@ -61,13 +59,7 @@ impl CallHosts {
             agent: of.agent,
             key: of.key,
             marker: of.marker.to_owned(),
-            command: command
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .chars()
-                .take(HEADLINE)
-                .collect(),
+            command: summary(command),
             clock: Arc::clone(clock),
             said: Mutex::default(),
         }
@@ -77,43 +69,42 @@ impl CallHosts {
     async fn ask(
         &self,
         who: &LiveAgent,
-        host: &str,
-        port: u16,
+        wanted: &AskedHost<'_>,
         why: String,
     ) -> Result<(), HostRefused> {
         let mut said = self.said.lock().await;
-        let about = (host.to_owned(), port);
+        let about = (wanted.host.to_owned(), wanted.port);
         if let Some(said) = said.get(&about) {
             return said.clone();
         }
-        let asking = AskedHost {
-            host,
-            port,
-            number: said.len(),
-        };
+        let call = format!("{}.connect.{}", self.marker, said.len());
         let answer = match who.session.approver() {
             Approver::Nobody => {
-                self.tell_denied(who, &asking, &why).await;
+                self.tell_denied(who, wanted, call, &why).await;
                 refused(format!("nobody is there to allow it: {why}"))
             }
-            _ => self.ask_person(who, &asking).await,
+            _ => self.ask_person(who, wanted, call).await,
         };
         said.insert(about, answer.clone());
         answer
     }
 
-    async fn ask_person(&self, who: &LiveAgent, asking: &AskedHost<'_>) -> Result<(), HostRefused> {
-        let call = self.call_of(asking);
+    async fn ask_person(
+        &self,
+        who: &LiveAgent,
+        wanted: &AskedHost<'_>,
+        call: String,
+    ) -> Result<(), HostRefused> {
         let question = Question {
             id: question_id(self.agent, &call),
             kind: QuestionKind::Permission,
             call,
             tool: CONNECT.to_owned(),
-            input: self.input(asking),
-            why: format!("a command wants to connect to {}", asking.target()),
+            input: self.input(wanted),
+            why: format!("a command wants to connect to {}", wanted.target()),
             from: person::asks_as(who),
             until_ms: None,
-            suggestions: who.rights.suggestions(CONNECT, &asking.intent()),
+            suggestions: who.rights.suggestions(CONNECT, &wanted.intent()),
             shown: None,
             refused: None,
         };
@@ -122,9 +113,8 @@ impl CallHosts {
             question,
         };
         // The end of the command ends this as a whole.
-        let cancel = CancellationToken::new();
         let answer = tokio::select! {
-            answer = person::ask(&self.registry, self.agent, asked, &cancel) => answer,
+            answer = person::ask(&self.registry, self.agent, asked) => answer,
             () = self.clock.sleep(PATIENCE) => return refused("nobody answered in 60 s"),
         };
         match answer {
@@ -134,29 +124,25 @@ impl CallHosts {
         }
     }
 
-    async fn tell_denied(&self, who: &LiveAgent, asking: &AskedHost<'_>, why: &str) {
+    async fn tell_denied(&self, who: &LiveAgent, wanted: &AskedHost<'_>, call: String, why: &str) {
         let denial = Denial {
             tool: CONNECT.to_owned(),
-            call: self.call_of(asking),
-            input: self.input(asking),
+            call,
+            input: self.input(wanted),
             why: why.to_owned(),
         };
-        person::tell_denied(who, self.agent, denial, &CancellationToken::new()).await;
+        person::tell_denied(who, self.agent, denial).await;
     }
 
-    fn call_of(&self, asking: &AskedHost<'_>) -> String {
-        format!("{}.connect.{}", self.marker, asking.number)
-    }
-
-    fn input(&self, asking: &AskedHost<'_>) -> RawJson {
-        let AskedHost { host, port, .. } = asking;
+    fn input(&self, wanted: &AskedHost<'_>) -> RawJson {
+        let AskedHost { host, port } = wanted;
         RawJson::from(&json!({"host": host, "port": port, "command": self.command}))
     }
 
     /// Returns what the agent's rights say of a host; none if the agent has ended.
-    fn verdict(&self, asking: &AskedHost<'_>) -> Option<(Arc<LiveAgent>, Verdict)> {
+    fn verdict(&self, wanted: &AskedHost<'_>) -> Option<(Arc<LiveAgent>, Verdict)> {
         let who = self.registry.live_agent(self.agent)?;
-        let verdict = who.rights.verdict(CONNECT, &asking.intent());
+        let verdict = who.rights.verdict(CONNECT, &wanted.intent());
         Some((who, verdict))
     }
 }
@@ -165,16 +151,11 @@ impl CallHosts {
 struct AskedHost<'a> {
     host: &'a str,
     port: u16,
-    /// How many the command has asked for before.
-    number: usize,
 }
 
 impl AskedHost<'_> {
     fn target(&self) -> String {
-        match self.host.contains(':') {
-            true => format!("[{}]:{}", self.host, self.port),
-            false => format!("{}:{}", self.host, self.port),
-        }
+        authority(self.host, self.port)
     }
 
     fn intent(&self) -> Intent {
@@ -194,19 +175,18 @@ impl AskedHost<'_> {
 impl HostGate for CallHosts {
     fn admit<'a>(&'a self, host: &'a str, port: u16) -> BoxFuture<'a, Result<(), HostRefused>> {
         Box::pin(async move {
-            let number = 0;
-            match self.verdict(&AskedHost { host, port, number }) {
+            let wanted = AskedHost { host, port };
+            match self.verdict(&wanted) {
                 Some((_, Verdict::Allow)) => Ok(()),
                 Some((_, Verdict::Deny(why))) => refused(why),
-                Some((who, Verdict::Ask(why))) => self.ask(&who, host, port, why).await,
+                Some((who, Verdict::Ask(why))) => self.ask(&who, &wanted, why).await,
                 None => refused("the agent has ended"),
             }
         })
     }
 
     fn allows(&self, host: &str, port: u16) -> bool {
-        let number = 0;
-        let verdict = self.verdict(&AskedHost { host, port, number });
+        let verdict = self.verdict(&AskedHost { host, port });
         verdict.is_some_and(|(_, verdict)| verdict == Verdict::Allow)
     }
 }

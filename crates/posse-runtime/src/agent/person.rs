@@ -5,19 +5,17 @@ use std::sync::Arc;
 use posse_port::store::NewQuestion;
 use posse_protocol::{AgentId, Answer, Denial, Event, EventKind};
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
 use crate::live::questions::SideQuestion;
 use crate::live::registry::{LiveAgent, Registry};
 use crate::live::wakeup::WakeReason;
 
-/// Asks, and waits for the answer. Returns none if that is cancelled or nobody can answer any
-/// more. If this is dropped, the question is withdrawn.
+/// Asks, and waits for the answer. Returns none if nobody can answer any more. If this is dropped,
+/// the question is withdrawn.
 pub(crate) async fn ask(
     registry: &Arc<Registry>,
     agent: AgentId,
     asked: NewQuestion,
-    cancel: &CancellationToken,
 ) -> Option<Answer> {
     let (answer, answered) = oneshot::channel();
     let question = SideQuestion { asked, answer };
@@ -25,10 +23,7 @@ pub(crate) async fn ask(
     // Dropped after the receiver: the agent withdraws what nobody waits for.
     let _asking = WakesAgent { registry, agent };
     registry.wake(agent, WakeReason::Asks);
-    tokio::select! {
-        heard = answered => heard.ok(),
-        () = cancel.cancelled() => None,
-    }
+    answered.await.ok()
 }
 
 /// Wakes the agent when it is dropped.
@@ -51,16 +46,7 @@ pub(crate) fn asks_as(who: &LiveAgent) -> Option<String> {
 }
 
 /// Reports a denial to people.
-pub(crate) async fn tell_denied(
-    who: &LiveAgent,
-    agent: AgentId,
-    denial: Denial,
-    cancel: &CancellationToken,
-) {
+pub(crate) async fn tell_denied(who: &LiveAgent, agent: AgentId, denial: Denial) {
     let kind = EventKind::Denied(denial);
-    // A front end that does not read must not keep what is cancelled from ending.
-    tokio::select! {
-        _ = who.session.events.send(Event { agent, kind }) => {}
-        () = cancel.cancelled() => {}
-    }
+    who.session.events.send(Event { agent, kind }).await;
 }

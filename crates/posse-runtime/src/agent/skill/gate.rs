@@ -244,7 +244,8 @@ impl Gate {
             call: self.context.key,
             question,
         };
-        person::ask(&self.registry, self.agent, asked, &self.context.cancel).await
+        let answer = person::ask(&self.registry, self.agent, asked);
+        self.context.cancel.run_until_cancelled(answer).await?
     }
 
     /// Reports a denial to people.
@@ -256,7 +257,9 @@ impl Gate {
             input,
             why: why.clone(),
         };
-        person::tell_denied(who, self.agent, denial, &self.context.cancel).await;
+        // A front end that does not read must not keep what is cancelled from ending.
+        let told = person::tell_denied(who, self.agent, denial);
+        self.context.cancel.run_until_cancelled(told).await;
         Held::Said(format!("denied, {why}"))
     }
 }
