@@ -97,7 +97,7 @@ const NEEDED: &str = "work";
 /// Returns a directory in which what is written goes elsewhere.
 fn copy_of(mount: &Mount) -> std::io::Result<OwnedFd> {
     let kept = mount.source.as_deref().ok_or(Errno::INVAL)?;
-    // Paths are separated by colons, but where they are written so.
+    // A colon would begin a further directory, so it is written behind a backslash.
     let lower = mount.path.as_os_str().as_encoded_bytes();
     let lower = lower.iter().flat_map(|byte| match byte {
         b':' | b'\\' => vec![b'\\', *byte],

@@ -186,10 +186,6 @@ impl Plan {
             }
         }
         add(MountKind::Empty, Path::new(RUN));
-        let programs = surroundings.links.get(Path::new(PROGRAMS));
-        let programs = programs
-            .filter(|it| surroundings.present.contains_key(*it))
-            .cloned();
         if self.network == NetworkAccess::All {
             for settings in RESOLVERS {
                 if surroundings.present.contains_key(Path::new(settings)) {
@@ -204,11 +200,12 @@ impl Plan {
                 add(MountKind::Show, path);
             }
         }
-        if let Some(programs) = programs {
+        let programs = surroundings.links.get(Path::new(PROGRAMS));
+        if let Some(programs) = programs.filter(|it| surroundings.present.contains_key(*it)) {
             self.mounts.push(Mount {
                 kind: MountKind::Show,
                 path: PROGRAMS.into(),
-                source: Some(programs),
+                source: Some(programs.clone()),
                 directory: true,
             });
         }
