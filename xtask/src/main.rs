@@ -25,9 +25,9 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 
 const USAGE: &str = "usage: cargo xtask tidy [--all [--root DIR]] | shape [--root DIR] [--verbose [FIGURE]] | behaviour [--require TU,AG-07,…] \
-                     | bench startup|model|turn|store|spawn|worktree|fork|team|postgres|feed|tui [--quick] \
+                     | bench startup|model|turn|store|spawn|worktree|fork|team|postgres|feed|tui|sandbox [--quick] \
                      | faults [team [--seeds N] [--quick] | team-kill [--moments N] [--quick] \
-                     | postgres [--kills N] [--quick]] \
+                     | postgres [--kills N] [--quick] | guard] \
                      | scenarios postgres | sdk | screens | story | tour";
 
 fn main() -> Result<ExitCode> {
@@ -54,6 +54,7 @@ fn main() -> Result<ExitCode> {
             faults(&root, KILLED, &[("POSSE_MOMENTS", moments)])
         }
         ["faults", "team-kill", "--quick"] => quick(&root, "test(a_team_killed_at_some_moments)"),
+        ["faults", "guard"] => faults(&root, RANDOM, &[]),
         ["scenarios", "postgres"] => scenarios(&root),
         ["sdk"] => faults(&root, SDK, &[]),
         ["shape", ref words @ ..] => shape::run(&root, words),
@@ -64,10 +65,12 @@ fn main() -> Result<ExitCode> {
     }
 }
 
-/// Claimers that are killed, whole teams, and fleets on PostgreSQL: long forms that are asked for by name.
+/// Claimers that are killed, whole teams, fleets on PostgreSQL and random commands: long forms that are asked for by
+/// name.
 const CLAIMERS: &str = "test(many_killed_claimers)";
 const FLEET: &str = "test(fleet::)";
 const KILLED: &str = "test(a_team_killed_at_many_moments)";
+const RANDOM: &str = "test(many_random_commands) | test(of_a_million_random_lines)";
 /// What the official SDKs can ask of posse.
 const SDK: &str = "package(posse-cli) & test(/^sdk::/)";
 /// All long forms of faults.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::binary::{Project, stderr, stdout};
+use crate::turns;
 
 /// What must not be printed.
 const SECRETS: [&str; 3] = ["TOPSECRET", "sk-SECRET", "FETCHED"];
@@ -34,10 +35,9 @@ struct Lab {
 
 impl Lab {
     fn new(bypass: &Bypass) -> Self {
-        let calls = bypass.calls.iter().enumerate();
         let place = Project::place("bypass");
         let lab = place.display().to_string();
-        let rules = calls.map(|(at, call)| {
+        let calls = bypass.calls.iter().map(|call| {
             let (tool, input) = match call {
                 Value::String(command) => {
                     let command = command.replace("$LAB", &lab);
@@ -46,15 +46,9 @@ impl Lab {
                 }
                 call => (call["tool"].as_str().unwrap(), call["input"].clone()),
             };
-            let input = Value::String(input.to_string());
-            format!(
-                "[[rule]]\nwhen.turn = {}\nreply = [{{ tool = \"{tool}\", json = {input} }}]\n",
-                at + 1
-            )
+            vec![(tool.to_owned(), input)]
         });
-        let script: String = rules.collect();
-        let script = format!("{script}[[rule]]\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n");
-        let project = Project::new("bypass", &script);
+        let project = Project::new("bypass", &turns::script(calls));
         let out = place.join("out");
         let home = place.join("lab-home");
         for directory in [&out, &home] {

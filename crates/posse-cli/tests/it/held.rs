@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::binary::{Project, stderr, stdout};
+use crate::turns;
 
 /// How long a question or an end may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -598,13 +599,7 @@ impl Checkout {
 
     /// posse with an agent that runs a command, and the model that it talks to.
     fn agent(&self, command: &str, arguments: &[&str]) -> (Command, Arc<posse_scripted::Server>) {
-        let input = serde_json::json!({ "command": command }).to_string();
-        let script = format!(
-            "[[rule]]\nwhen.turn = 1\nreply = [{{ tool = \"Bash\", json = {} }}]\n\
-             [[rule]]\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n",
-            Value::String(input)
-        );
-        let server = crate::crash::serve(&script);
+        let server = crate::crash::serve(&turns::commands(&[command]));
         let mut posse = self.0.posse(&[&["-p", "go"], arguments].concat());
         // Toolchains are in the home of the user who runs the tests.
         for name in ["HOME", "PATH"] {
@@ -772,13 +767,7 @@ fn in_a_part_of_a_checkout_commits_work_and_hooks_cannot_be_made() {
     let config = std::fs::read(project.file(".git/config")).unwrap();
     let command = "touch a && git add a && git -c user.name=n -c user.email=e commit -qm part && echo did; \
                    touch ../beside; cp a ../.git/hooks/post-commit; git config core.fsmonitor evil; true";
-    let input = serde_json::json!({ "command": command }).to_string();
-    let script = format!(
-        "[[rule]]\nwhen.turn = 1\nreply = [{{ tool = \"Bash\", json = {} }}]\n\
-         [[rule]]\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n",
-        Value::String(input)
-    );
-    let server = crate::crash::serve(&script);
+    let server = crate::crash::serve(&turns::commands(&[command]));
     let output = project
         .posse(&["-p", "go", "--permission-mode", "acceptEdits"])
         .current_dir(project.file("sub"))
@@ -797,16 +786,7 @@ fn in_a_part_of_a_checkout_commits_work_and_hooks_cannot_be_made() {
 fn in_turns(name: &str, commands: &[&str], arguments: &[&str]) -> (Project, String) {
     let project = crate::worktrees::repository(&format!("held-{name}"));
     std::fs::create_dir_all(project.file("src")).unwrap();
-    let mut script = String::new();
-    for (turn, command) in commands.iter().enumerate() {
-        let input = serde_json::json!({ "command": command }).to_string();
-        let (turn, input) = (turn + 1, Value::String(input));
-        script += &format!(
-            "[[rule]]\nwhen.turn = {turn}\nreply = [{{ tool = \"Bash\", json = {input} }}]\n"
-        );
-    }
-    script += "[[rule]]\nreply = [{ text = \"{{tool}}\" }]\n";
-    let server = crate::crash::serve(&script);
+    let server = crate::crash::serve(&turns::commands(commands));
     let beside = project.file("../beside");
     std::fs::create_dir_all(&beside).unwrap();
     let arguments = [&["-p", "go", "--permission-mode", "acceptEdits"], arguments].concat();

@@ -61,6 +61,7 @@ mod team_run;
 mod terminal;
 mod tmux;
 mod trust;
+mod turns;
 mod worker;
 mod worktrees;
 

@@ -3,9 +3,11 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use posse_testkit::fleet::draw;
+use serde_json::json;
 
 use crate::binary::{Project, stderr};
+use crate::turns;
 
 /// What lines are made of. `pwn` is a program that tries to leave marks everywhere.
 const PIECES: &[&str] = &[
@@ -140,29 +142,18 @@ echo x >"$W/.git/hooks/post-commit"; echo x >"$W/.envrc"
 /// Calls in one reply.
 const AT_ONCE: usize = 20;
 
-/// Numbers that look random and are the same in every run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % end as u64).unwrap()
-    }
-
-    fn line(&mut self) -> String {
-        let count = 2 + self.below(12);
-        let mut line = String::new();
-        for _ in 0..count {
-            line.push_str(PIECES[self.below(PIECES.len())]);
-            if self.below(3) > 0 {
-                line.push(' ');
-            }
+/// Returns a line that looks random and is the same in every run.
+fn line(seed: &mut u64) -> String {
+    let mut line = String::new();
+    for _ in 0..2 + draw(seed, 12) {
+        let at = usize::try_from(draw(seed, PIECES.len() as u64)).unwrap();
+        line.push_str(PIECES[at]);
+        if draw(seed, 3) > 0 {
+            line.push(' ');
         }
-        // The script of the model would fill these in.
-        line.replace("{{", "{ {")
     }
+    // The script of the model would fill these in.
+    line.replace("{{", "{ {")
 }
 
 /// Returns every path beneath a directory, with the size of files.
@@ -178,21 +169,13 @@ fn listed(directory: &Path, into: &mut Vec<(String, u64)>) {
     into.sort();
 }
 
-fn nothing_changes(name: &str, seed: u64, count: usize) {
-    let mut numbers = Numbers(seed);
-    let mut script = String::new();
-    for turn in 1..=count.div_ceil(AT_ONCE) {
-        let calls = (0..AT_ONCE).map(|_| {
-            let input = json!({"command": numbers.line(), "timeout": 3000}).to_string();
-            format!("{{ tool = \"Bash\", json = {} }}", Value::String(input))
-        });
-        let calls = calls.collect::<Vec<_>>().join(", ");
-        script.push_str(&format!(
-            "[[rule]]\nwhen.turn = {turn}\nreply = [{calls}]\n"
-        ));
-    }
-    script.push_str("[[rule]]\nreply = [{ text = \"end\" }]\n");
-    let project = Project::new(&format!("random-{name}"), &script);
+fn nothing_changes(name: &str, mut seed: u64, count: usize) {
+    let replies = (0..count.div_ceil(AT_ONCE)).map(|_| {
+        let call = |_| json!({"command": line(&mut seed), "timeout": 3000});
+        let calls = (0..AT_ONCE).map(call);
+        calls.map(|input| ("Bash".to_owned(), input)).collect()
+    });
+    let project = Project::new(&format!("random-{name}"), &turns::script(replies));
     let place = Project::place(&format!("random-{name}"));
     let (out, home) = (place.join("out"), place.join("random-home"));
     std::fs::create_dir_all(project.file(".git/hooks")).unwrap();
@@ -237,9 +220,8 @@ fn random_commands_change_nothing() {
     nothing_changes("few", 0x5eed, 400);
 }
 
-/// The long form, run by hand.
 #[test]
-#[ignore = "it takes an hour"]
+#[ignore = "the long form: `cargo xtask faults guard`"]
 fn many_random_commands_change_nothing() {
     for part in 0..25 {
         nothing_changes("many", 0xfeed + part, 1000);

@@ -283,9 +283,8 @@ fn of_random_lines_none_that_is_allowed_has_an_effect() {
     fuzz(0x5eed, 20_000);
 }
 
-/// Takes minutes: `cargo nextest run -p posse-permission --run-ignored only`.
 #[test]
-#[ignore = "the long form of the test above"]
+#[ignore = "the long form: `cargo xtask faults guard`"]
 fn of_a_million_random_lines_none_that_is_allowed_has_an_effect() {
     fuzz(0xdecade, 1_000_000);
 }

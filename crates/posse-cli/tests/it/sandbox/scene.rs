@@ -356,12 +356,7 @@ impl<'a> Scene<'a> {
         let file = self.base.join("home/.posse/settings.json");
         fs::write(&file, settings.to_string()).unwrap();
         self.user.own(&file);
-        let input = serde_json::json!({"command": self.payload.command});
-        let script = format!(
-            "[[rule]]\nwhen.turn = 1\nreply = [{{ tool = \"Bash\", json = {} }}]\n\
-             [[rule]]\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n",
-            serde_json::Value::String(input.to_string())
-        );
+        let script = crate::turns::commands(&[&self.payload.command]);
         let server = crate::crash::serve(&script);
         let mut command = Command::new(env!("CARGO_BIN_EXE_posse"));
         command
