@@ -2,8 +2,73 @@
 //! combine two of them. What enforces it lives in posse-sandbox.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// How strong a sandbox is, the weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// There is none.
+    C,
+    /// Landlock and seccomp: no writes outside the roots, no network, no signals to others. It can
+    /// neither hide nor keep anything.
+    B,
+    /// Namespaces and seccomp without Landlock: everything, with one line of defence.
+    AMinus,
+    /// Namespaces, Landlock and seccomp: everything.
+    A,
+}
+
+impl Tier {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::C, Self::B, Self::AMinus, Self::A];
+
+    /// Returns true if it can hide files, and keep some beneath a root from being written.
+    pub fn has_mounts(self) -> bool {
+        matches!(self, Self::A | Self::AMinus)
+    }
+
+    /// Returns true if it has Landlock.
+    pub fn has_fence(self) -> bool {
+        matches!(self, Self::A | Self::B)
+    }
+
+    /// Returns its name, under which it is stored, too.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::A => "A",
+            Self::AMinus => "A-",
+            Self::B => "B",
+            Self::C => "C",
+        }
+    }
+
+    /// Returns the tier of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tier| tier.as_str() == name)
+    }
+
+    /// Returns what of it holds a command that runs there.
+    pub fn held_in(self, place: &Where) -> Self {
+        match place {
+            Where::Outside => Self::C,
+            // It cannot let a command have the network and keep it from sockets of other programs.
+            Where::Within { bounds, .. }
+                if self == Self::B && bounds.network == NetworkAccess::All =>
+            {
+                Self::C
+            }
+            Where::Within { .. } => self,
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
 
 /// Where a command runs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -62,9 +62,9 @@ pub use step::{
     TakenMail, checksum,
 };
 pub use view::{
-    AgentFilter, AgentRecord, AgentRow, AgentRows, Archive, BackgroundRun, EntryPage, MailFilter,
-    Membership, OpenCall, OpenRequest, Ready, SessionFilter, StoredEntry, SubtreeSpending, Taken,
-    TaskFilter, Transcript, Wake,
+    AgentFilter, AgentRecord, AgentRow, AgentRows, Archive, BackgroundRun, CallTier, EntryPage,
+    MailFilter, Membership, OpenCall, OpenRequest, Ready, SessionFilter, StoredEntry,
+    SubtreeSpending, Taken, TaskFilter, Transcript, Wake,
 };
 
 /// Storage of transcripts, mail, tasks and teams.
@@ -146,6 +146,9 @@ pub trait Store: Send + Sync {
         agent: AgentId,
         page: Page<u64>,
     ) -> BoxFuture<'_, Result<EntryPage, StoreError>>;
+
+    /// Returns how strongly the agent's own calls that run commands were held, in their order.
+    fn tiers(&self, agent: AgentId) -> BoxFuture<'_, Result<Vec<CallTier>, StoreError>>;
 
     /// Lists root agents, most recently used first.
     fn sessions(

@@ -7,13 +7,13 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use posse_port::confinement::Tier;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::codec::{Decoder, Encoder, MessageError};
 use crate::environment::{self, NamedProxy};
 use crate::handover;
 use crate::plan::Plan;
-use crate::tier::Tier;
 
 /// The word by which the posse binary is asked to be a launcher.
 pub const CONFINE: &str = "confine";

@@ -36,4 +36,4 @@ pub use plan::{Mount, MountKind, Plan, PlanError};
 pub use probe::{Backend, Linux, Probe};
 pub use refusal::Refusals;
 pub use surroundings::Surroundings;
-pub use tier::{KernelSupport, Tier};
+pub use tier::KernelSupport;

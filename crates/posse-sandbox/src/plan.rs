@@ -3,11 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use posse_port::confinement::{Confinement, FileAccess, Limits, NetworkAccess};
+use posse_port::confinement::{Confinement, FileAccess, Limits, NetworkAccess, Tier};
 
 use crate::codec::{Decoder, Encoder, MessageError};
 use crate::surroundings::{PROGRAMS, RESOLVERS, Surroundings};
-use crate::tier::{KernelSupport, Tier};
+use crate::tier::KernelSupport;
 
 /// What a message begins with. It changes with what a message means.
 const VERSION: &[u8] = b"posse-sandbox plan 2\n";

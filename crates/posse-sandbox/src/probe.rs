@@ -4,13 +4,13 @@
 use std::io;
 use std::process::{Command, Stdio};
 
-use posse_port::confinement::Confinement;
+use posse_port::confinement::{Confinement, Tier};
 
 use crate::fence;
 use crate::job::{Job, Launcher};
 use crate::plan::{Plan, PlanError};
 use crate::surroundings::Surroundings;
-use crate::tier::{KernelSupport, LANDLOCK_NEEDED, Tier};
+use crate::tier::{KernelSupport, LANDLOCK_NEEDED};
 
 /// What commands can be confined by on this machine.
 pub trait Backend {

@@ -1,6 +1,6 @@
 //! What the kernel gives for a sandbox, and what that is good for.
 
-use std::fmt;
+use posse_port::confinement::Tier;
 
 /// Lowest version of Landlock that keeps what tiers A and B promise: renames and truncation are
 /// governed since then.
@@ -17,20 +17,6 @@ pub struct KernelSupport {
     pub seccomp: bool,
 }
 
-/// How strong a sandbox is, the weakest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tier {
-    /// There is none.
-    C,
-    /// Landlock and seccomp: no writes outside the roots, no network, no signals to others. It can
-    /// neither hide nor keep anything.
-    B,
-    /// Namespaces and seccomp without Landlock: everything, with one line of defence.
-    AMinus,
-    /// Namespaces, Landlock and seccomp: everything.
-    A,
-}
-
 impl KernelSupport {
     /// Returns the tier that these parts are enough for.
     pub fn tier(&self) -> Tier {
@@ -44,29 +30,6 @@ impl KernelSupport {
             (false, true, true) => Tier::B,
             _ => Tier::C,
         }
-    }
-}
-
-impl Tier {
-    /// Returns true if it can hide files, and keep some beneath a root from being written.
-    pub fn has_mounts(self) -> bool {
-        matches!(self, Self::A | Self::AMinus)
-    }
-
-    /// Returns true if it has Landlock.
-    pub(crate) fn has_fence(self) -> bool {
-        matches!(self, Self::A | Self::B)
-    }
-}
-
-impl fmt::Display for Tier {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::A => "A",
-            Self::AMinus => "A-",
-            Self::B => "B",
-            Self::C => "C",
-        })
     }
 }
 

@@ -29,10 +29,10 @@ use std::time::Duration;
 
 use posse_port::BoxFuture;
 use posse_port::store::{
-    AgentFilter, AgentKey, AgentRecord, AgentRows, Archive, Committed, EntryPage, Epoch, FeedPage,
-    MailFilter, Membership, OpResult, OpenRequest, Order, Page, QuestionFilter, QuestionKey,
-    QuestionRecord, RequestKey, RowFilter, SessionFilter, SessionKey, Step, Store, StoreError,
-    SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript, Wake,
+    AgentFilter, AgentKey, AgentRecord, AgentRows, Archive, CallTier, Committed, EntryPage, Epoch,
+    FeedPage, MailFilter, Membership, OpResult, OpenRequest, Order, Page, QuestionFilter,
+    QuestionKey, QuestionRecord, RequestKey, RowFilter, SessionFilter, SessionKey, Step, Store,
+    StoreError, SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use tokio::runtime::{Builder, Handle};
@@ -363,6 +363,10 @@ impl Store for Postgres {
         page: Page<u64>,
     ) -> BoxFuture<'_, Result<EntryPage, StoreError>> {
         self.look(move |reader| Box::pin(async move { read::entries(reader, agent, &page).await }))
+    }
+
+    fn tiers(&self, agent: AgentId) -> BoxFuture<'_, Result<Vec<CallTier>, StoreError>> {
+        self.look(move |reader| Box::pin(reader.tiers(agent)))
     }
 
     fn sessions(

@@ -41,10 +41,10 @@ use std::time::Duration;
 
 use posse_port::BoxFuture;
 use posse_port::store::{
-    AgentFilter, AgentKey, AgentRecord, AgentRows, Archive, Committed, EntryPage, Epoch, FeedPage,
-    MailFilter, Membership, OpResult, OpenRequest, Order, Page, QuestionFilter, QuestionKey,
-    QuestionRecord, RequestKey, RowFilter, SessionFilter, SessionKey, Step, Store, StoreError,
-    SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript, Wake,
+    AgentFilter, AgentKey, AgentRecord, AgentRows, Archive, CallTier, Committed, EntryPage, Epoch,
+    FeedPage, MailFilter, Membership, OpResult, OpenRequest, Order, Page, QuestionFilter,
+    QuestionKey, QuestionRecord, RequestKey, RowFilter, SessionFilter, SessionKey, Step, Store,
+    StoreError, SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 use tokio::sync::{mpsc, oneshot};
@@ -304,6 +304,10 @@ impl Store for Sqlite {
         page: Page<u64>,
     ) -> BoxFuture<'_, Result<EntryPage, StoreError>> {
         Box::pin(self.look(move |reader| read::entries(reader, agent, &page)))
+    }
+
+    fn tiers(&self, agent: AgentId) -> BoxFuture<'_, Result<Vec<CallTier>, StoreError>> {
+        Box::pin(self.look(move |reader| reader.tiers(agent)))
     }
 
     fn sessions(

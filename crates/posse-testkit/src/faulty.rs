@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use posse_port::BoxFuture;
 use posse_port::store::{
-    AgentFilter, AgentKey, AgentRecord, AgentRows, Archive, Committed, EntryPage, Epoch, FeedPage,
-    MailFilter, Membership, OpResult, OpenRequest, Order, Page, QuestionFilter, QuestionKey,
-    QuestionRecord, RequestKey, RowFilter, SessionFilter, SessionKey, Step, Store, StoreError,
-    SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript, Wake,
+    AgentFilter, AgentKey, AgentRecord, AgentRows, Archive, CallTier, Committed, EntryPage, Epoch,
+    FeedPage, MailFilter, Membership, OpResult, OpenRequest, Order, Page, QuestionFilter,
+    QuestionKey, QuestionRecord, RequestKey, RowFilter, SessionFilter, SessionKey, Step, Store,
+    StoreError, SubtreeSpending, Taken, TaskFilter, TeamKey, Transcript, Wake,
 };
 use posse_protocol::{AgentId, ListId, Mail, Name, Note, RealmId, Task, TaskId, Team};
 
@@ -95,6 +95,10 @@ impl Store for Faulty {
         page: Page<u64>,
     ) -> BoxFuture<'_, Result<EntryPage, StoreError>> {
         self.store.entries(agent, page)
+    }
+
+    fn tiers(&self, agent: AgentId) -> BoxFuture<'_, Result<Vec<CallTier>, StoreError>> {
+        self.store.tiers(agent)
     }
 
     fn sessions(

@@ -31,6 +31,7 @@ mod words;
 
 use std::sync::Arc;
 
+use posse_port::confinement::Tier;
 use posse_port::model::Encoded;
 use posse_port::store::{
     AgentState, CallChangeKind, CallOutcome, Epoch, NewEntry, Page, SeenFile, SessionFilter,
@@ -128,7 +129,7 @@ pub async fn a_refused_step_leaves_nothing(open: Open<'_>) {
     );
     bad.calls = vec![
         call(1, 0, asked("toolu_1")),
-        call(1, 1, CallChangeKind::Begun),
+        call(1, 1, CallChangeKind::Begun { tier: None }),
     ];
     assert_eq!(
         fate(&store.commit(bad.clone()).await),
@@ -334,6 +335,55 @@ pub async fn a_held_agent_is_refused_to_others(open: Open<'_>) {
     assert_eq!(fate(&first.commit(step(1, epoch.0)).await), "ok");
 }
 
+/// How strongly a call's command is held is kept: what was to hold it, then what did.
+pub async fn the_tier_of_a_call_is_kept(open: Open<'_>) {
+    let store = open();
+    let asked = |tier| CallChangeKind::Asked {
+        id: "toolu".into(),
+        tool: "Bash".into(),
+        tier,
+    };
+    let mut first = birth(1);
+    first.entries = vec![
+        entry(0, EntryKind::Prompt, "go"),
+        entry(1, EntryKind::Reply, "calls"),
+    ];
+    let tiers = [Some(Tier::A), None, Some(Tier::AMinus), Some(Tier::B)];
+    let calls = (0..).zip(tiers);
+    first.calls = calls
+        .map(|(ordinal, tier)| call(1, ordinal, asked(tier)))
+        .collect();
+    store.commit(first).await.unwrap();
+    let mut ran = step(1, 1);
+    ran.calls = vec![
+        call(1, 0, CallChangeKind::Begun { tier: None }),
+        call(1, 1, CallChangeKind::Begun { tier: None }),
+        call(
+            1,
+            2,
+            CallChangeKind::Begun {
+                tier: Some(Tier::C),
+            },
+        ),
+    ];
+    store.commit(ran).await.unwrap();
+    // A step that only adds is stored in another way.
+    let mut more = step(1, 1);
+    more.entries = vec![
+        entry(2, EntryKind::Results, "results"),
+        entry(3, EntryKind::Reply, "again"),
+    ];
+    more.calls = vec![call(3, 0, asked(Some(Tier::A))), call(3, 1, asked(None))];
+    store.commit(more).await.unwrap();
+    let found = store.tiers(agent(1)).await.unwrap();
+    let found: Vec<_> = found
+        .iter()
+        .map(|call| (call.key.seq, call.key.ordinal, call.tier.as_str()))
+        .collect();
+    assert_eq!(found, [(1, 0, "A"), (1, 2, "C"), (1, 3, "B"), (3, 0, "A")]);
+    assert_eq!(store.tiers(agent(9)).await.unwrap(), []);
+}
+
 /// Calls of the last reply are open, with their outcomes, until their results are there.
 pub async fn calls_are_open_until_their_results(open: Open<'_>) {
     let store = open();
@@ -359,8 +409,8 @@ pub async fn calls_are_open_until_their_results(open: Open<'_>) {
     store.commit(first).await.unwrap();
     let mut ran = step(1, 1);
     ran.calls = vec![
-        call(1, 2, CallChangeKind::Begun),
-        call(1, 0, CallChangeKind::Begun),
+        call(1, 2, CallChangeKind::Begun { tier: None }),
+        call(1, 0, CallChangeKind::Begun { tier: None }),
         call(1, 0, CallChangeKind::Done(outcome.clone())),
     ];
     store.commit(ran.clone()).await.unwrap();
@@ -515,5 +565,6 @@ fn asked(id: &str) -> CallChangeKind {
     CallChangeKind::Asked {
         id: id.into(),
         tool: "Bash".into(),
+        tier: None,
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use posse_port::clock::SystemClock;
-use posse_port::confinement::Where;
+use posse_port::confinement::{Tier, Where};
 use posse_port::tool::{
     FollowUp, Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
@@ -88,7 +88,13 @@ impl Bash {
         context: &ToolContext,
     ) -> Result<(RunningShell, AfterCommand), ToolError> {
         let workspace = &context.workspace;
-        let Subject::Runs { disk, is_held, .. } = &context.subject else {
+        let Subject::Runs {
+            disk,
+            tier,
+            is_held,
+            ..
+        } = &context.subject
+        else {
             return Err(tell("the shell was permitted no command"));
         };
         let (now, _) = command_disk::look(command, workspace);
@@ -98,7 +104,9 @@ impl Bash {
                 path.display()
             )));
         }
-        let prepared = self.prepare(command, *is_held, context).await?;
+        let prepared = self
+            .prepare(command, tier.held_in(&context.place), context)
+            .await?;
         let (start, launcher, mut after) = match prepared {
             Some(prepared) => (
                 ShellStart::Within(Box::new(prepared.job)),
@@ -146,7 +154,7 @@ impl Bash {
     async fn prepare(
         &self,
         command: &str,
-        is_held: bool,
+        tier: Tier,
         context: &ToolContext,
     ) -> Result<Option<ConfinedCommand>, ToolError> {
         let Where::Within {
@@ -173,7 +181,7 @@ impl Bash {
                 bounds: &bounds,
                 unasked,
                 opened: &opened,
-                is_held,
+                tier,
             })
         });
         let prepared = prepared.await.map_err(|error| tell(error.to_string()))?;
@@ -223,6 +231,7 @@ impl TypedTool for Bash {
             subject: Subject::Runs {
                 command: input.command.clone(),
                 disk,
+                tier: sandbox.map_or(Tier::C, Sandbox::tier),
                 is_held: !outside && sandbox.is_some_and(Sandbox::holds),
                 outside,
             },

@@ -12,11 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use posse_permission::guarded_names;
-use posse_port::confinement::{Confinement, FileAccess, Limits, NetworkAccess};
+use posse_port::confinement::{Confinement, FileAccess, Limits, Tier};
 use posse_port::tool::{FileGuard, RuledPaths, Workspace};
 use posse_sandbox::{
-    Backend as _, ConfinedJob, Job, Launcher, Linux, Plan, PlanError, Probe, Surroundings, Tier,
-    Watch,
+    Backend as _, ConfinedJob, Job, Launcher, Linux, Plan, PlanError, Probe, Surroundings, Watch,
 };
 
 use crate::process_table::CALL_MARK;
@@ -106,8 +105,8 @@ pub(crate) struct CommandRequest<'a> {
     pub(crate) unasked: bool,
     /// What a person has opened to it.
     pub(crate) opened: &'a [PathBuf],
-    /// Whether it runs because the sandbox holds it.
-    pub(crate) is_held: bool,
+    /// How strongly it is to be held.
+    pub(crate) tier: Tier,
 }
 
 impl CommandRequest<'_> {
@@ -142,9 +141,14 @@ impl Sandbox {
         PROBE.get_or_init(|| Linux::new(launcher()).probe())
     }
 
+    /// Returns how strong it is.
+    pub(crate) fn tier(&self) -> Tier {
+        self.probe().tier()
+    }
+
     /// Returns true if commands need not be asked about, since it holds them.
     pub(crate) fn holds(&self) -> bool {
-        !self.0.config.asks && self.probe().tier().has_mounts()
+        !self.0.config.asks && self.tier().has_mounts()
     }
 
     /// Returns the proxy through which hosts are reached.
@@ -157,21 +161,18 @@ impl Sandbox {
         self.0.config.never_outside
     }
 
-    /// Prepares a command. Returns none if it runs outside, since there is no sandbox here and
-    /// somebody has agreed to it.
+    /// Prepares a command. Returns none if nothing is to hold it.
     pub(crate) fn prepare(
         &self,
         request: &CommandRequest<'_>,
     ) -> Result<Option<ConfinedCommand>, SandboxError> {
         let config = &self.0.config;
         let probe = self.probe();
-        let tier = probe.tier();
+        let tier = request.tier;
         if config.required && !tier.has_mounts() {
             return Err(SandboxError::Required(probe.missing.join("; ")));
         }
-        // Tier B cannot let a command have the network and keep it from sockets of other programs.
-        let is_beyond = tier == Tier::B && request.bounds.network == NetworkAccess::All;
-        if (tier == Tier::C || is_beyond) && !request.is_held {
+        if tier == Tier::C {
             return Ok(None);
         }
         let spill = &request.workspace.spill;

@@ -409,6 +409,30 @@ fn a_command_in_the_background_is_held_too() {
     assert!(project.file("made").exists() && !project.file("../beside").exists());
 }
 
+// proves PE-13 (part: stored)
+#[test]
+fn how_strongly_each_command_was_held_can_be_read_later() {
+    let outside = "echo out ${POSSE_CONFINED:-free}";
+    let read = vec![(
+        "Read".to_owned(),
+        serde_json::json!({"file_path": "Cargo.toml"}),
+    )];
+    let bash = |command: &str| vec![("Bash".to_owned(), serde_json::json!({"command": command}))];
+    let script = turns::script([bash("ls"), read, bash("echo in > in"), bash(outside)]);
+    let project = Project::new("tiers", &script);
+    let settings = serde_json::json!({"sandbox": {"outside": [outside]}}).to_string();
+    let arguments = ["--permission-mode", "acceptEdits", "--settings", &settings];
+    assert_eq!(told(&project, &arguments), "out free\n");
+    let shown = project.run(&["sessions", "show", "--json"]);
+    let shown: Value = serde_json::from_str(&stdout(&shown)).unwrap();
+    let held = |seq: u64, tier: &str| serde_json::json!({"seq": seq, "ordinal": 0, "tier": tier});
+    let expected = [held(1, "A"), held(5, "A"), held(7, "C")];
+    assert_eq!(shown["commands"], serde_json::json!(expected));
+    let shown = stdout(&project.run(&["sessions", "show"]));
+    let counted = "commands: 2 in tier A, 1 without a sandbox";
+    assert!(shown.contains(counted), "{shown}");
+}
+
 // proves PE-13 (part: doctor)
 #[test]
 fn doctor_says_what_holds_and_what_does_not() {

@@ -11,8 +11,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use posse_port::confinement::{Confinement, NetworkAccess};
-use posse_sandbox::{Backend as _, Job, KernelSupport, Launcher, Linux, Plan, Surroundings, Tier};
+use posse_port::confinement::{Confinement, NetworkAccess, Tier};
+use posse_sandbox::{Backend as _, Job, KernelSupport, Launcher, Linux, Plan, Surroundings};
 
 /// How long a killed process's commands may live.
 const SOON: Duration = Duration::from_secs(1);

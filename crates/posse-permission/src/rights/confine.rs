@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use posse_port::confinement::{Confinement, NetworkAccess, Where};
+use posse_port::confinement::{Confinement, NetworkAccess, Tier, Where};
 use posse_port::tool::{Intent, Subject, Workspace};
 use posse_protocol::{PermissionMode, SandboxRefusal, Suggestion};
 
@@ -74,6 +74,14 @@ impl Rights {
             // A yes to what was refused is about that alone.
             unasked: consent != &Consent::Person,
             opened: [wider.write.as_slice(), &wider.read].concat(),
+        }
+    }
+
+    /// Returns how strongly a call's command is held where it runs; none if it runs none.
+    pub fn tier(&self, subject: &Subject, consent: &Consent) -> Option<Tier> {
+        match subject {
+            Subject::Runs { tier, .. } => Some(tier.held_in(&self.place(subject, consent))),
+            _ => None,
         }
     }
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{CallKey, Op, OpResult, Operation, QuestionChange};
+use crate::confinement::Tier;
 use crate::model::Encoded;
 
 /// The id of a step, unique among the steps of an agent.
@@ -272,9 +273,14 @@ pub enum CallChangeKind {
         id: String,
         /// The tool's name.
         tool: String,
+        /// The sandbox that is to hold it, if it runs a command.
+        tier: Option<Tier>,
     },
     /// Its effects may have begun.
-    Begun,
+    Begun {
+        /// The sandbox that holds it, if it runs a command.
+        tier: Option<Tier>,
+    },
     /// It has an outcome.
     Done(CallOutcome),
 }

@@ -13,6 +13,7 @@ use super::{
     AgentState, CallKey, CallOutcome, Charge, EndedRun, Epoch, NewEntry, OpResult, Origin,
     QuestionRecord, SeenFile, Segment,
 };
+use crate::confinement::Tier;
 use crate::model::Encoded;
 
 /// A taken agent, with everything needed to continue it.
@@ -64,6 +65,15 @@ pub struct OpenCall {
     pub outcome: Option<CallOutcome>,
     /// Results of its operations, if it had any and they are committed.
     pub operated: Option<Vec<OpResult>>,
+}
+
+/// How strongly a call that runs a command was held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallTier {
+    /// The call.
+    pub key: CallKey,
+    /// The sandbox that held it when it ran last, or was to hold it.
+    pub tier: Tier,
 }
 
 /// An agent as the store has it.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use posse_protocol::QuestionKind;
 
+use crate::confinement::Tier;
+
 /// What a call touches, in the terms of permission rules. Paths are absolute and without `.` or
 /// `..`; for links, both the named path and its target are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +22,9 @@ pub enum Subject {
         command: String,
         /// What the disk had at the paths that it names, when it was judged.
         disk: CommandDisk,
-        /// True if a sandbox holds it to what its agent may do unasked, whatever it does.
+        /// The sandbox that it would run in.
+        tier: Tier,
+        /// True if that holds it to what its agent may do unasked, whatever it does.
         is_held: bool,
         /// True if it is to run outside the sandbox.
         outside: bool,
@@ -58,6 +62,7 @@ impl Subject {
         Self::Runs {
             command: command.into(),
             disk: CommandDisk::default(),
+            tier: Tier::C,
             is_held: false,
             outside: false,
         }

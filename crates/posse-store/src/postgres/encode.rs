@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use bytes::Bytes;
+use posse_port::confinement::Tier;
 use posse_port::model::Encoded;
 use posse_port::store::{
     Address, Archive, Birth, CallChange, CallChangeKind, CallKey, Charge, Epoch, Greeting, Joining,
@@ -340,10 +341,12 @@ fn call(
 ) -> Result<Value, StoreError> {
     let (seq, ordinal) = place(*key);
     Ok(match change {
-        CallChangeKind::Asked { id, tool } => {
-            json!({"seq": seq, "ordinal": ordinal, "asked": [id, tool]})
+        CallChangeKind::Asked { id, tool, tier } => {
+            json!({"seq": seq, "ordinal": ordinal, "asked": [id, tool], "tier": tier.map(Tier::as_str)})
         }
-        CallChangeKind::Begun => json!({"seq": seq, "ordinal": ordinal}),
+        CallChangeKind::Begun { tier } => {
+            json!({"seq": seq, "ordinal": ordinal, "tier": tier.map(Tier::as_str)})
+        }
         CallChangeKind::Done(outcome) => {
             let (done, packed) = encoded.blob(&Bytes::from(text(&outcome.content)?));
             json!({"seq": seq, "ordinal": ordinal, "done": done, "packed": packed, "is_error": outcome.is_error})

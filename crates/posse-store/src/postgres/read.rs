@@ -17,10 +17,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use deadpool_postgres::ClientWrapper;
+use posse_port::confinement::Tier;
 use posse_port::model::Encoded;
 use posse_port::store::{
-    CallKey, CallOutcome, Epoch, NewEntry, OpenCall, SeenFile, Segment, StoreError, StoredEntry,
-    Taken, Transcript,
+    CallKey, CallOutcome, CallTier, Epoch, NewEntry, OpenCall, SeenFile, Segment, StoreError,
+    StoredEntry, Taken, Transcript,
 };
 use posse_protocol::{AgentId, EntryKind, RealmId, ReplyFacts};
 use tokio_postgres::Row;
@@ -84,6 +85,11 @@ const CALLS: &str =
             ORDER BY seq DESC LIMIT 1)
     ORDER BY ordinal";
 
+/// How strongly the calls of an agent were held.
+const TIERS: &str = "SELECT seq, ordinal, tier FROM call
+    WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1 AND tier IS NOT NULL
+    ORDER BY seq, ordinal";
+
 /// What the agent's requests begin with.
 const PREAMBLE: &str = "SELECT mark_at, packed, bytes FROM preamble
     WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND hash = (SELECT preamble FROM agent WHERE id = $1)";
@@ -123,6 +129,20 @@ impl<'a> PgReader<'a> {
         let parts = parts?;
         ended?;
         self.assembled(agent, &parts).await
+    }
+
+    /// Returns how strongly the calls of an agent were held.
+    pub(super) async fn tiers(&self, agent: AgentId) -> Result<Vec<CallTier>, PgFailure> {
+        let rows = self.rows(TIERS, &[&agent.uuid()]).await?;
+        let one = |row: &Row| {
+            let tier = Tier::named(column::get(row, 2)?).ok_or_else(|| column::senseless(2))?;
+            let key = CallKey {
+                seq: column::bits(row, 0)?,
+                ordinal: column::ordinal(row, 1)?,
+            };
+            Ok(CallTier { key, tier })
+        };
+        rows.iter().map(one).collect()
     }
 
     /// Returns what the host that has just taken an agent continues from.

@@ -54,6 +54,11 @@ const VERSIONS: &[Version] = &[
         // An older posse cannot read the entry that says so.
         oldest: 5,
     },
+    Version {
+        expand: &[include_str!("schema/6.sql")],
+        contract: &[],
+        oldest: 5,
+    },
 ];
 
 /// The newest version.

@@ -11,10 +11,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use posse_port::confinement::Tier;
 use posse_port::model::Encoded;
 use posse_port::store::{
-    CallKey, CallOutcome, Epoch, FeedPage, NewEntry, OpenCall, SeenFile, Segment, StoreError,
-    StoredEntry, Taken, Transcript,
+    CallKey, CallOutcome, CallTier, Epoch, FeedPage, NewEntry, OpenCall, SeenFile, Segment,
+    StoreError, StoredEntry, Taken, Transcript,
 };
 use posse_protocol::{AgentId, EntryKind, RealmId};
 use rusqlite::{Row, Transaction, params};
@@ -244,6 +245,24 @@ impl<'a> SqliteReader<'a> {
                 outcome: outcome(row)?,
                 operated: column::maybe_json(row, 6)?,
             })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Returns how strongly the calls of an agent were held.
+    pub(super) fn tiers(&self, agent: AgentId) -> Result<Vec<CallTier>, SqliteFailure> {
+        let sql = "SELECT seq, ordinal, tier FROM call
+                   WHERE realm = (SELECT realm FROM agent WHERE id = ?1) AND agent = ?1 AND tier IS NOT NULL
+                   ORDER BY seq, ordinal";
+        let mut statement = self.snapshot.prepare_cached(sql)?;
+        let rows = statement.query_map([agent.uuid().as_bytes()], |row| {
+            let named = Tier::named(row.get_ref(2)?.as_str()?);
+            let tier = named.ok_or(rusqlite::Error::InvalidQuery)?;
+            let key = CallKey {
+                seq: column::from_bits(row.get(0)?),
+                ordinal: row.get(1)?,
+            };
+            Ok(CallTier { key, tier })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }

@@ -12,6 +12,7 @@ mod run;
 
 use std::collections::BTreeMap;
 
+use posse_port::confinement::Tier;
 use posse_port::store::{
     CallChange, CallChangeKind, CallKey, Charge, Committed, NewEntry, OpResult, StateChange, Step,
     StoreError,
@@ -386,19 +387,21 @@ impl StepWriter<'_> {
         let (realm, agent, seq, ordinal) =
             (self.realm, self.agent, column::bits(key.seq), key.ordinal);
         let changed = match change {
-            CallChangeKind::Asked { id, tool } => {
-                let sql = "INSERT INTO call (realm, agent, seq, ordinal, id, tool, begun)
-                           VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0)";
+            CallChangeKind::Asked { id, tool, tier } => {
+                let sql = "INSERT INTO call (realm, agent, seq, ordinal, id, tool, begun, tier)
+                           VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7)";
+                let tier = tier.map(Tier::as_str);
                 self.connection
                     .prepare_cached(sql)?
-                    .execute(params![realm, agent, seq, ordinal, id, tool])?
+                    .execute(params![realm, agent, seq, ordinal, id, tool, tier])?
             }
-            CallChangeKind::Begun => {
-                let sql = "UPDATE call SET begun = 1
+            CallChangeKind::Begun { tier } => {
+                let sql = "UPDATE call SET begun = 1, tier = coalesce(?5, tier)
                            WHERE realm = ?1 AND agent = ?2 AND seq = ?3 AND ordinal = ?4";
+                let tier = tier.map(Tier::as_str);
                 self.connection
                     .prepare_cached(sql)?
-                    .execute(params![realm, agent, seq, ordinal])?
+                    .execute(params![realm, agent, seq, ordinal, tier])?
             }
             CallChangeKind::Done(outcome) => {
                 let sql =

@@ -251,7 +251,7 @@ impl Agent {
 
     fn call(&mut self, CallChange { key, change }: &CallChange) -> Option<()> {
         match change {
-            CallChangeKind::Asked { id, tool } => {
+            CallChangeKind::Asked { id, tool, .. } => {
                 let (id, tool) = (id.clone(), tool.clone());
                 let asked = OpenCall {
                     key: *key,
@@ -263,7 +263,7 @@ impl Agent {
                 };
                 self.calls.insert(*key, Said(asked)).is_none().then_some(())
             }
-            CallChangeKind::Begun => {
+            CallChangeKind::Begun { .. } => {
                 self.calls.get_mut(key)?.0.begun = true;
                 Some(())
             }

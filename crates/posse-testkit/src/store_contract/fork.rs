@@ -311,6 +311,7 @@ pub async fn a_compaction_stands_for_all_before_it(open: Open<'_>) {
     let asked = CallChangeKind::Asked {
         id: "toolu".into(),
         tool: "Bash".into(),
+        tier: None,
     };
     first.calls = vec![call(1, 0, asked.clone())];
     store.commit(first).await.unwrap();

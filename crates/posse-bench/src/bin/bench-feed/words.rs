@@ -79,6 +79,7 @@ impl Agent {
                 change: CallChangeKind::Asked {
                     id: "toolu_01A09q90qw90lq917835lq9".into(),
                     tool: "Bash".into(),
+                    tier: None,
                 },
             }];
             step.charges = vec![Charge {

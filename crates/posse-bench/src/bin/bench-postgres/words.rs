@@ -124,6 +124,7 @@ impl Agent {
             change: CallChangeKind::Asked {
                 id: id.into(),
                 tool: tool.into(),
+                tier: None,
             },
         }];
         step.entries = vec![self.entry(EntryKind::Reply)];

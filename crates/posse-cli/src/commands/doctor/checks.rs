@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use posse_port::confinement::Tier;
 use posse_port::in_a_line;
-use posse_sandbox::Tier;
 use rustix::fs::{Access, access};
 
 use super::{Finding, Grade};

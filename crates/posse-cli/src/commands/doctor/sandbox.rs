@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use posse_port::confinement::Confinement;
-use posse_sandbox::{Job, KernelSupport, Plan, Surroundings, Tier};
+use posse_port::confinement::Tier;
+use posse_sandbox::{Job, KernelSupport, Plan, Surroundings};
 use serde_json::json;
 
 use crate::assemble::{directories, sandbox};

@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
-use posse_port::store::{SubtreeSpending, Transcript};
+use posse_port::confinement::Tier;
+use posse_port::store::{CallTier, SubtreeSpending, Transcript};
 use posse_protocol::AgentId;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::config::store::StoreArgs;
 use crate::output::{json_line, one_line, print, tame, width};
@@ -36,6 +37,7 @@ impl ShowSession {
         let transcript = store.read(agent.agent).await?;
         let spending = store.spending(vec![agent.agent]).await?;
         let spending = spending.into_iter().next().unwrap_or_default();
+        let tiers = store.tiers(agent.agent).await?;
         if self.json {
             let mut object = object(&transcript.record, &spending);
             add(&mut object, about(&transcript.record));
@@ -43,18 +45,40 @@ impl ShowSession {
             let entries: Result<Vec<_>, _> =
                 transcript.entries.iter().map(entries::value).collect();
             object["entries"] = json!(entries?);
+            object["commands"] = tiers.iter().map(command).collect();
             print(json_line(&object).as_bytes())?;
         } else {
-            print(readable(&transcript, &spending, session, width()).as_bytes())?;
+            let shown = readable(&transcript, &spending, &tiers, session, width());
+            print(shown.as_bytes())?;
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Returns a call that ran a command, with the sandbox that held it.
+fn command(call: &CallTier) -> Value {
+    let CallTier { key, tier } = call;
+    json!({"seq": key.seq, "ordinal": key.ordinal, "tier": tier.as_str()})
+}
+
+/// Returns how the commands of an agent were held; none if it ran none.
+fn held(tiers: &[CallTier]) -> Option<String> {
+    let of = |tier: Tier| tiers.iter().filter(|call| call.tier == tier).count();
+    let counts = Tier::ALL.into_iter().rev().map(|tier| (tier, of(tier)));
+    let counts = counts.filter(|(_, count)| *count > 0);
+    let parts = counts.map(|(tier, count)| match tier {
+        Tier::C => format!("{count} without a sandbox"),
+        tier => format!("{count} in tier {tier}"),
+    });
+    let parts: Vec<String> = parts.collect();
+    (!parts.is_empty()).then(|| format!("commands: {}", parts.join(", ")))
 }
 
 /// Returns the transcript of an agent of `session` for people.
 fn readable(
     transcript: &Transcript,
     spending: &SubtreeSpending,
+    tiers: &[CallTier],
     session: AgentId,
     columns: Option<usize>,
 ) -> String {
@@ -75,6 +99,7 @@ fn readable(
         Tally::of(&spending.charges).in_words(),
     ];
     facts.extend((spending.agents > 1).then(|| format!("{} agents", spending.agents)));
+    facts.extend(held(tiers));
     facts.push(format!("in {}", tame(&agent.cwd.to_string_lossy())));
     out.push_str(&format!("{}\n", facts.join(" · ")));
     out.push_str(&history::readable(&transcript.entries, columns));
@@ -94,7 +119,7 @@ mod tests {
             agents,
             charges: transcript.record.charges.clone(),
         };
-        let shown = readable(transcript, &spending, ID.parse().unwrap(), None);
+        let shown = readable(transcript, &spending, &[], ID.parse().unwrap(), None);
         anstream::adapter::strip_str(&shown).to_string()
     }
 
@@ -107,6 +132,18 @@ mod tests {
                  I look.\n  → Read {{\"n\":1.5}}\n  ✗ no\n    such\n"
             )
         );
+    }
+
+    #[test]
+    fn the_head_says_how_commands_were_held() {
+        let call = |ordinal, tier| CallTier {
+            key: CallKey { seq: 1, ordinal },
+            tier,
+        };
+        assert_eq!(held(&[]), None);
+        let tiers = [call(0, Tier::C), call(1, Tier::A), call(2, Tier::A)];
+        let expected = "commands: 2 in tier A, 1 without a sandbox";
+        assert_eq!(held(&tiers).as_deref(), Some(expected));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use posse_port::confinement::FileAccess;
+use posse_port::confinement::{FileAccess, Tier};
 
 use super::*;
 use crate::{RuleList, Source};
@@ -207,6 +207,7 @@ fn a_command_is_outside_only_by_a_rule_or_a_person() {
     let wants = Subject::Runs {
         command: "docker build .".into(),
         disk: posse_port::tool::CommandDisk::default(),
+        tier: Tier::B,
         is_held: false,
         outside: true,
     };
@@ -333,9 +334,45 @@ fn nothing_is_outside_where_all_is_kept_inside() {
         let wants = Subject::Runs {
             command: "docker build .".into(),
             disk: posse_port::tool::CommandDisk::default(),
+            tier: Tier::B,
             is_held: false,
             outside: true,
         };
         assert_ne!(rights.place(&wants, &consent), Where::Outside);
+    }
+}
+
+// proves PE-13 (part: stored)
+#[test]
+fn the_tier_of_a_command_is_what_holds_it_where_it_runs() {
+    let runs = |tier, outside| Subject::Runs {
+        command: "docker build .".into(),
+        disk: posse_port::tool::CommandDisk::default(),
+        tier,
+        is_held: false,
+        outside,
+    };
+    let network = || {
+        Consent::Again(SandboxRefusal {
+            network: true,
+            ..SandboxRefusal::default()
+        })
+    };
+    let rights = rights(PermissionMode::Default, &[]);
+    for (subject, consent, held) in [
+        (runs(Tier::A, false), Consent::Rules, Some(Tier::A)),
+        (runs(Tier::A, true), Consent::Rules, Some(Tier::A)),
+        (runs(Tier::A, true), Consent::Person, Some(Tier::C)),
+        (runs(Tier::A, false), network(), Some(Tier::A)),
+        (runs(Tier::B, false), Consent::Person, Some(Tier::B)),
+        // It cannot open the network and keep sockets of other programs closed.
+        (runs(Tier::B, false), network(), Some(Tier::C)),
+        (Subject::Nothing, Consent::Rules, None),
+    ] {
+        assert_eq!(
+            rights.tier(&subject, &consent),
+            held,
+            "{subject:?} {consent:?}"
+        );
     }
 }

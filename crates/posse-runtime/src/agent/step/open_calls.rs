@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use posse_permission::Consent;
+use posse_permission::{Consent, Rights};
+use posse_port::confinement::Tier;
 use posse_port::store::{
     CallChange, CallChangeKind, CallKey, CallOutcome, NewQuestion, OpenCall, QuestionChange,
     QuestionChangeKind, QuestionRecord, question_id,
@@ -356,6 +357,7 @@ impl OpenCalls {
             change: CallChangeKind::Asked {
                 id: call.id.clone(),
                 tool: call.tool.clone(),
+                tier: call.tier(),
             },
         })
     }
@@ -483,10 +485,12 @@ impl OpenToolCall {
 
     /// Starts the call. A call that may change something outside is stored as begun first: after a
     /// crash it must not run again.
-    pub(super) fn run(&mut self, consent: Consent, decision: &mut Decision) {
+    pub(super) fn run(&mut self, consent: Consent, rights: &Rights, decision: &mut Decision) {
         let Ok(intent) = &self.intent else { return };
+        let tier = rights.tier(&intent.subject, &consent);
         if !intent.read_only
             || intent.waits
+            || tier != self.tier()
             || matches!(
                 intent.subject,
                 Subject::Starts { .. } | Subject::Follows { .. }
@@ -494,7 +498,7 @@ impl OpenToolCall {
         {
             decision.commit.calls.push(CallChange {
                 key: self.key,
-                change: CallChangeKind::Begun,
+                change: CallChangeKind::Begun { tier },
             });
         }
         self.phase = CallPhase::Running;
@@ -519,6 +523,14 @@ impl OpenToolCall {
             consent,
             first,
         }));
+    }
+
+    /// Returns the sandbox that it is to run in, if it runs a command.
+    fn tier(&self) -> Option<Tier> {
+        match self.intent.as_ref().ok()?.subject {
+            Subject::Runs { tier, .. } => Some(tier),
+            _ => None,
+        }
     }
 
     /// Returns the event that says that it runs.

@@ -167,7 +167,7 @@ fn told(decision: &Decision) -> String {
     for change in &decision.commit.calls {
         match &change.change {
             CallChangeKind::Asked { .. } => {}
-            CallChangeKind::Begun => parts.push(format!("begun {}", change.key.ordinal)),
+            CallChangeKind::Begun { .. } => parts.push(format!("begun {}", change.key.ordinal)),
             CallChangeKind::Done(_) => parts.push(format!("stored {}", change.key.ordinal)),
         }
     }

@@ -77,7 +77,7 @@ pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize
         }
     };
     match rights.rights.verdict(&call.tool, intent) {
-        Verdict::Allow => call.run(Consent::Rules, decision),
+        Verdict::Allow => call.run(Consent::Rules, &machine.rights.rights, decision),
         Verdict::Ask(_) if call.kind() == QuestionKind::Plan && !plan::is_on(rights) => {
             call.not_run(failure(prompt::plan::NOT_ON));
         }
@@ -178,7 +178,7 @@ pub(super) fn on_answer(
                 Ok(Verdict::Deny(why)) => deny(machine, decision, index, format!("Denied: {why}")),
                 Ok(Verdict::Allow | Verdict::Ask(_)) => {
                     let consent = call.consent();
-                    call.run(consent, decision);
+                    call.run(consent, &machine.rights.rights, decision);
                 }
                 Err(_) => {
                     call.phase = CallPhase::Waiting;

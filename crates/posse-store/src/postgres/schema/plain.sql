@@ -38,10 +38,11 @@ BEGIN
     SELECT bool_or(a.seq < x.first OR a.seq >= x.first + x.count) INTO _wrong
     FROM added a JOIN unnest(_agent, _first, _count) AS x(agent, first, count) ON x.agent = a.agent;
     IF _wrong THEN PERFORM bad_step('an entry stands where another belongs'); END IF;
-    INSERT INTO call (realm, agent, seq, ordinal, id, tool, begun)
-    SELECT j.realm, j.agent, c.seq, c.ordinal, c.asked->>0, c.asked->>1, false
+    INSERT INTO call (realm, agent, seq, ordinal, id, tool, begun, tier)
+    SELECT j.realm, j.agent, c.seq, c.ordinal, c.asked->>0, c.asked->>1, false, c.tier
     FROM jsonb_to_recordset(_jobs) AS j(realm uuid, agent uuid, calls jsonb, plain boolean)
-    CROSS JOIN LATERAL jsonb_to_recordset(j.calls) AS c(seq bigint, ordinal int, asked jsonb) WHERE j.plain;
+    CROSS JOIN LATERAL jsonb_to_recordset(j.calls) AS c(seq bigint, ordinal int, asked jsonb, tier text)
+    WHERE j.plain;
     IF _jobs @> '[{"plain":true,"charges":[{}]}]' THEN PERFORM book_all(_jobs); END IF;
 END $$;
 

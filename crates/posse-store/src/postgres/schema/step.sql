@@ -135,14 +135,15 @@ BEGIN
         _call := _calls->_i;
         _seq := (_call->>'seq')::bigint; _ordinal := (_call->>'ordinal')::int;
         IF _call ? 'asked' THEN
-            INSERT INTO call (realm, agent, seq, ordinal, id, tool, begun)
-            VALUES (_realm, _agent, _seq, _ordinal, _call->'asked'->>0, _call->'asked'->>1, false) ON CONFLICT DO NOTHING;
+            INSERT INTO call (realm, agent, seq, ordinal, id, tool, begun, tier)
+            VALUES (_realm, _agent, _seq, _ordinal, _call->'asked'->>0, _call->'asked'->>1, false, _call->>'tier')
+            ON CONFLICT DO NOTHING;
         ELSIF _call ? 'done' THEN
             UPDATE call SET is_error = (_call->>'is_error')::boolean, packed = (_call->>'packed')::boolean,
                 content = _blobs[(_call->>'done')::int]
             WHERE realm = _realm AND agent = _agent AND seq = _seq AND ordinal = _ordinal AND content IS NULL;
         ELSE
-            UPDATE call SET begun = true
+            UPDATE call SET begun = true, tier = coalesce(_call->>'tier', tier)
             WHERE realm = _realm AND agent = _agent AND seq = _seq AND ordinal = _ordinal;
         END IF;
         IF NOT FOUND THEN

@@ -73,6 +73,7 @@ impl Shelf {
         let asked = CallChangeKind::Asked {
             id: "toolu".into(),
             tool: "Agent".into(),
+            tier: None,
         };
         calls.calls = vec![CallChange { key, change: asked }];
         let (kind, description, output) = (RunKind::Shell, "builds".into(), "/out".into());
@@ -353,7 +354,7 @@ fn every_broken_rule_is_found() {
         ("UPDATE run SET call_ordinal = 1", "begun by a call that its agent did not make"),
         ("INSERT INTO segment SELECT realm, id, 1, id, 0, 9 FROM agent", "a segment names entries"),
         ("UPDATE segment SET source = x'00112233445566778899aabbccddeeff'", "a segment names entries"),
-        ("INSERT INTO call SELECT realm, id, 0, 0, 'c', 't', 0, NULL, NULL, NULL FROM agent", "not \
+        ("INSERT INTO call SELECT realm, id, 0, 0, 'c', 't', 0, NULL, NULL, NULL, NULL FROM agent", "not \
                                                                                                a \
                                                                                                reply"),
         ("INSERT INTO total SELECT realm, id, 'm', 0, 1, 0, 0, 0, 0, 0, 0, 0, 0 FROM agent", "a total"),

@@ -28,7 +28,7 @@ CREATE TABLE entry (
 ) WITHOUT ROWID;
 CREATE TABLE call (
     realm BLOB NOT NULL, agent BLOB NOT NULL, seq INTEGER NOT NULL, ordinal INTEGER NOT NULL,
-    id TEXT NOT NULL, tool TEXT NOT NULL, begun INTEGER NOT NULL, is_error INTEGER, content TEXT, operated TEXT,
+    id TEXT NOT NULL, tool TEXT NOT NULL, begun INTEGER NOT NULL, is_error INTEGER, content TEXT, operated TEXT, tier TEXT,
     PRIMARY KEY (realm, agent, seq, ordinal)
 ) WITHOUT ROWID;
 CREATE TABLE charge (

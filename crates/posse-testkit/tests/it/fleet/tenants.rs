@@ -152,6 +152,7 @@ impl Work {
                 let asked = CallChangeKind::Asked {
                     id: "toolu_1".into(),
                     tool: "Bash".into(),
+                    tier: None,
                 };
                 born.calls = vec![call(1, 0, asked)];
                 born.seen = vec![SeenFile {

@@ -70,6 +70,11 @@ async fn a_fork_of_a_compacted_agent_begins_with_its_compaction() {
 }
 
 #[tokio::test]
+async fn the_tier_of_a_call_is_kept() {
+    everywhere(contract::the_tier_of_a_call_is_kept).await;
+}
+
+#[tokio::test]
 async fn calls_are_open_until_their_results() {
     everywhere(contract::calls_are_open_until_their_results).await;
 }

@@ -227,7 +227,7 @@ impl World {
         self.mode = commit.mode.unwrap_or(self.mode);
         for change in &commit.calls {
             match &change.change {
-                CallChangeKind::Asked { id, tool } => {
+                CallChangeKind::Asked { id, tool, .. } => {
                     let call = OpenCall {
                         key: change.key,
                         id: id.clone(),
@@ -238,7 +238,9 @@ impl World {
                     };
                     assert!(self.open.insert(change.key, call).is_none());
                 }
-                CallChangeKind::Begun => self.open.get_mut(&change.key).unwrap().begun = true,
+                CallChangeKind::Begun { .. } => {
+                    self.open.get_mut(&change.key).unwrap().begun = true
+                }
                 CallChangeKind::Done(outcome) => {
                     self.open.get_mut(&change.key).unwrap().outcome = Some(outcome.clone());
                 }

@@ -335,8 +335,9 @@ fn calls() -> impl Strategy<Value = CallChangeKind> {
         CallChangeKind::Asked {
             id: "toolu".into(),
             tool: "Bash".into(),
+            tier: None,
         },
-        CallChangeKind::Begun,
+        CallChangeKind::Begun { tier: None },
         CallChangeKind::Done(outcome),
     ])
 }
