@@ -12,6 +12,7 @@ pub(crate) mod local_model;
 pub(crate) mod maintenance;
 pub(crate) mod on_question;
 pub(crate) mod open;
+pub(crate) mod own_worktrees;
 pub(crate) mod panes;
 pub(crate) mod privacy;
 pub(crate) mod profile_args;

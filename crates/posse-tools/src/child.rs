@@ -16,7 +16,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// Maximum size of its output.
-const MOST_OUTPUT: usize = 256 << 20;
+pub(crate) const MOST_OUTPUT: usize = 256 << 20;
 /// Size of its error output that is kept.
 const MOST_COMPLAINTS: usize = 64 << 10;
 /// Number of bytes read before the clock is checked again: more than any pipe holds.
@@ -52,31 +52,33 @@ impl From<io::Error> for Unheard {
 
 /// Runs a program with optional input.
 pub(crate) fn run(
-    command: Command,
-    input: Option<&[u8]>,
-    limit: Duration,
-) -> Result<Heard, Unheard> {
-    run_kept(command, input, limit, MOST_OUTPUT + 1)
-}
-
-/// Like [`run`], but keeps only the first `most` bytes of its output.
-pub(crate) fn run_kept(
     mut command: Command,
     input: Option<&[u8]>,
     limit: Duration,
-    most: usize,
 ) -> Result<Heard, Unheard> {
+    prepare(&mut command, input)?;
+    run_prepared(&mut command, limit, MOST_OUTPUT + 1)
+}
+
+/// Gives a program its input and a group of its own: Ctrl-C in the terminal is for posse to
+/// handle, and the processes that it starts can be ended together with it.
+pub(crate) fn prepare(command: &mut Command, input: Option<&[u8]>) -> io::Result<()> {
     let input = match input {
         Some(input) => Stdio::from(in_memory(input)?),
         None => Stdio::null(),
     };
-    // A group of its own: Ctrl-C in the terminal is for posse to handle, and the processes that
-    // it starts can be ended together with it.
-    command
-        .stdin(input)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
+    command.stdin(input).process_group(0);
+    Ok(())
+}
+
+/// Runs a program that has its input and leads a group, or will, and keeps the first `most` bytes
+/// of its output.
+pub(crate) fn run_prepared(
+    command: &mut Command,
+    limit: Duration,
+    most: usize,
+) -> Result<Heard, Unheard> {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Unheard::Missing,
         _ => Unheard::Io(error),
@@ -203,6 +205,8 @@ impl Drop for Running {
         let until = Instant::now() + GRACE;
         while Instant::now() < until && !self.wait(until).unwrap_or(true) {}
         let _ = kill_process_group(self.group, Signal::KILL);
+        // One that was to lead a group may not have come to that.
+        let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }

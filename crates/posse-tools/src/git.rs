@@ -1,14 +1,20 @@
 //! Runs git. This is the only place that does. Whatever the environment or a repository's
 //! settings could change (another directory, hooks, questions, hidden files) is ruled out here.
 
+mod hold;
+mod inert;
+
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use crate::child::{self, Heard, Unheard};
 use crate::process_table::CALL_MARK;
+use hold::FileCall;
+pub(crate) use hold::GitHold;
+pub use hold::HoldError;
 
 /// Time limit of a read-only call.
 const LOOK: Duration = Duration::from_secs(60);
@@ -70,8 +76,19 @@ const SETTINGS: &[&str] = &[
 /// A call of git that is being assembled.
 pub(crate) struct Git {
     command: Command,
+    at: PathBuf,
+    directory: Option<PathBuf>,
+    index: Option<PathBuf>,
     input: Option<Vec<u8>>,
     limit: Duration,
+    files: Option<OfFiles>,
+}
+
+/// What is done with the files of a checkout, and what holds the programs that git may run for
+/// that.
+struct OfFiles {
+    hold: GitHold,
+    changes: bool,
 }
 
 /// Why a call failed.
@@ -89,6 +106,9 @@ pub enum GitError {
     /// It printed too much.
     #[error("git printed too much output")]
     TooMuch,
+    /// It was not run, since nothing holds what it would run.
+    #[error(transparent)]
+    NotHeld(#[from] HoldError),
     /// It refused.
     #[error("git said: {said}")]
     Refused {
@@ -124,20 +144,34 @@ pub fn is_untracked(file: &Path, top: &Path) -> bool {
 }
 
 impl Git {
-    /// Returns a read-only call from `at`, which fetches nothing.
+    /// Returns a call from `at` that reads references and commits: it needs no index, so that it
+    /// runs nothing.
     pub(crate) fn look(at: &Path) -> Self {
         let mut git = Self::at(at, LOOK);
-        // Without these, `status` would refresh the index under its lock, and a partial clone
-        // would fetch objects.
-        git.command
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            .env("GIT_NO_LAZY_FETCH", "1");
+        // Without this, `status` would refresh the index under its lock.
+        git.command.env("GIT_OPTIONAL_LOCKS", "0");
         git
     }
 
-    /// Returns a call from `at` that changes something.
+    /// Returns a call from `at` that changes references: it needs no index, so that it runs nothing.
     pub(crate) fn change(at: &Path) -> Self {
         Self::at(at, CHANGE)
+    }
+
+    /// Returns a call that reads the index or the files of the checkout at `at`.
+    pub(crate) fn look_at_files(at: &Path, hold: &GitHold) -> Self {
+        Self::look(at).of_files(hold, false)
+    }
+
+    /// Returns a call that changes the index or the files of the checkout at `at`.
+    pub(crate) fn change_files(at: &Path, hold: &GitHold) -> Self {
+        Self::change(at).of_files(hold, true)
+    }
+
+    fn of_files(mut self, hold: &GitHold, changes: bool) -> Self {
+        let hold = hold.clone();
+        self.files = Some(OfFiles { hold, changes });
+        self
     }
 
     /// Returns a call from `at` with a neutral environment.
@@ -152,19 +186,26 @@ impl Git {
         // Its messages are parsed, so they must be in English; and nobody is there to answer a
         // prompt.
         command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0");
+        // A partial clone would fetch objects, with the programs that its settings name.
+        command.env("GIT_NO_LAZY_FETCH", "1");
         command.arg("-C").arg(at);
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
         Self {
             command,
+            at: at.to_owned(),
+            directory: None,
+            index: None,
             input: None,
             limit,
+            files: None,
         }
     }
 
     /// Sets the git directory, regardless of what is around `at`.
-    pub(crate) fn directory(self, directory: &Path) -> Self {
+    pub(crate) fn directory(mut self, directory: &Path) -> Self {
+        self.directory = Some(directory.to_owned());
         let mut option = OsString::from("--git-dir=");
         option.push(directory);
         self.word(option)
@@ -180,6 +221,7 @@ impl Git {
     /// Sets another index than the checkout's own.
     pub(crate) fn index(mut self, index: &Path) -> Self {
         self.command.env("GIT_INDEX_FILE", index);
+        self.index = Some(index.to_owned());
         self
     }
 
@@ -203,13 +245,32 @@ impl Git {
 
     /// Runs it and returns its output.
     pub(crate) fn run(self) -> Result<Vec<u8>, GitError> {
-        output(child::run(self.command, self.input.as_deref(), self.limit)?)
+        self.first_bytes(child::MOST_OUTPUT + 1)
     }
 
     /// Runs it and returns the first `most` bytes of its output.
     pub(crate) fn first_bytes(self, most: usize) -> Result<Vec<u8>, GitError> {
-        let input = self.input.as_deref();
-        output(child::run_kept(self.command, input, self.limit, most)?)
+        let held = match &self.files {
+            Some(OfFiles { hold, changes }) => {
+                let call = FileCall {
+                    at: &self.at,
+                    directory: self.directory.as_deref(),
+                    changes: *changes,
+                    index: self.index.as_deref(),
+                    input: self.input.as_deref(),
+                };
+                hold.held(&self.command, &call)?
+            }
+            None => None,
+        };
+        output(match held {
+            Some(mut held) => child::run_prepared(&mut held.command, self.limit, most)?,
+            None => {
+                let mut command = self.command;
+                child::prepare(&mut command, self.input.as_deref())?;
+                child::run_prepared(&mut command, self.limit, most)?
+            }
+        })
     }
 
     /// Runs it and returns its output without the last line end.

@@ -45,7 +45,7 @@ use posse_port::tool::{Toolbox, typed};
 pub use address::Reach;
 pub use bash::{Bash, BashInput, ForegroundBash, ForegroundBashInput};
 pub use edit::{Edit, EditInput};
-pub use git::is_untracked;
+pub use git::{HoldError, is_untracked};
 pub use glob::{Glob, GlobInput};
 pub use grep::{Grep, GrepInput, OutputMode};
 pub use origin::call_above;

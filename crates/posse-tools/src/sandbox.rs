@@ -9,6 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 use posse_permission::guarded_names;
@@ -93,6 +94,8 @@ pub(crate) enum SandboxError {
     TooLarge(PathBuf),
     #[error("its temporary directory cannot be made: {0}")]
     Temporary(io::Error),
+    #[error("its orders cannot be given: {0}")]
+    Orders(io::Error),
 }
 
 /// A command that is to be confined.
@@ -322,6 +325,50 @@ impl Sandbox {
         }
         bounds.write.push(git);
         Some(top.to_owned())
+    }
+
+    /// Returns the environment of a program that is not an agent's, with these changes.
+    pub(crate) fn environment_with<'a>(
+        &self,
+        changes: impl Iterator<Item = (&'a OsStr, Option<&'a OsStr>)>,
+    ) -> Vec<(OsString, OsString)> {
+        let mut environment = self.0.config.environment.clone();
+        for (name, value) in changes {
+            environment.retain(|(known, _)| known != name);
+            environment.extend(value.map(|value| (name.to_owned(), value.to_owned())));
+        }
+        environment
+    }
+
+    /// Returns the command that runs posse's own git for a checkout: without a network, and so that
+    /// only these directories can be written.
+    pub(crate) fn git_command(
+        &self,
+        job: Job,
+        write: Vec<PathBuf>,
+        show: Vec<PathBuf>,
+        temporary: &Path,
+    ) -> Result<Command, SandboxError> {
+        let config = &self.0.config;
+        let mut bounds = Confinement {
+            write,
+            hide: config.hide.iter().chain(&config.secrets).cloned().collect(),
+            limits: config.limits,
+            ..Confinement::default()
+        };
+        let hidden = show.into_iter();
+        let hidden: Vec<PathBuf> = hidden
+            .filter(|path| bounds.access(path) == FileAccess::Hidden)
+            .collect();
+        bounds.show = hidden;
+        let mut surroundings = Surroundings::look(&bounds, self.probe().support, temporary, &[]);
+        // What is known of one worktree is kept from the others, but this call is about it.
+        for repository in &mut surroundings.repositories {
+            repository.keep.retain(|path| !bounds.write.contains(path));
+        }
+        let plan = Plan::new(&bounds, &surroundings)?;
+        let command = Launcher::at(&config.launcher).command(&plan, job);
+        command.map_err(SandboxError::Orders)
     }
 
     fn path(&self) -> &SearchPath {

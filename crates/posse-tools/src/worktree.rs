@@ -40,6 +40,8 @@ pub use error::WorktreeError;
 pub use gate::CheckoutGate;
 pub use review::{ChangedFile, WorktreeDiff, WorktreePlace, WorktreeSummary};
 
+use crate::git::GitHold;
+use crate::sandbox::Sandbox;
 use host::WorktreeHost;
 use parent::{Looks, Parent};
 use worktree_root::WorktreeRoot;
@@ -50,6 +52,8 @@ pub struct GitWorktrees {
     home: PathBuf,
     host: Arc<Mutex<Option<Arc<SettledHost>>>>,
     looks: Arc<Looks>,
+    /// What holds the programs that repositories have git run.
+    hold: GitHold,
     /// Decides where worktrees are made; everywhere, if there is none.
     gate: Option<Arc<dyn CheckoutGate>>,
 }
@@ -97,7 +101,16 @@ impl GitWorktrees {
             home,
             host: Arc::default(),
             looks: Arc::default(),
+            hold: GitHold::default(),
             gate: None,
+        }
+    }
+
+    /// Has a sandbox hold the programs that repositories have git run.
+    pub fn held_by(self, sandbox: Option<Sandbox>) -> Self {
+        Self {
+            hold: GitHold::new(sandbox, &self.home),
+            ..self
         }
     }
 
@@ -112,7 +125,7 @@ impl GitWorktrees {
     /// Checks whether a worktree of the checkout around `from` can be made. Blocks.
     pub fn check(&self, from: &Path, base: Base) -> Result<(), WorktreeError> {
         self.must_be_allowed(from)?;
-        Parent::ask(from, base)?;
+        Parent::ask(from, base, &self.hold)?;
         Ok(())
     }
 
@@ -171,7 +184,7 @@ impl GitWorktrees {
         if directory.parent() != Some(&home) {
             return Err(unknown());
         }
-        let root = WorktreeRoot::at(directory).map_err(|_| unknown())?;
+        let root = WorktreeRoot::at(directory, &self.hold).map_err(|_| unknown())?;
         Ok((root, agent.ok_or_else(unknown)?))
     }
 }

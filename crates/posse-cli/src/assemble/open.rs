@@ -29,7 +29,7 @@ use super::facts::SessionFacts;
 use super::provider::{self, ChosenModel, ModelFallback};
 use super::run_config::{ProcessPurpose, RunConfig, SessionChoice};
 use super::trust_gate::TrustGate;
-use super::{directories, sandbox, store, team_terms, tools, unsupported};
+use super::{directories, own_worktrees, sandbox, store, team_terms, tools, unsupported};
 use super::{launch, panes, prompt, waiting_files, worktree_sweep};
 use crate::config::search_paths::SearchPaths;
 use crate::config::settings::agents::ImplicitFork;
@@ -309,7 +309,7 @@ impl RuntimeParts {
     ) -> anyhow::Result<Self> {
         let prices = Arc::new(provider::prices()?);
         let gate = Arc::new(TrustGate { trusts });
-        let worktrees = GitWorktrees::new(directories::worktrees()?).behind(gate);
+        let worktrees = own_worktrees::own_worktrees()?.behind(gate);
         let ports = Ports {
             model: Arc::from(chosen.model),
             store,

@@ -8,7 +8,7 @@ use posse_protocol::AgentId;
 use posse_tools::{Found, GitWorktrees, WorktreeDiff};
 use posse_tui::board::{BoardReview, BoardWorktree, ReviewFile, WorktreeChanges};
 
-use crate::assemble::directories;
+use super::own_worktrees::own_worktrees;
 
 /// Worktrees of agents.
 #[derive(Clone)]
@@ -34,14 +34,15 @@ impl WorktreeSite {
 impl ReviewedWorktrees {
     /// Returns those of this posse's home.
     pub(crate) fn open() -> anyhow::Result<Self> {
-        Ok(Self::at(directories::worktrees()?))
+        let worktrees = own_worktrees()?;
+        Ok(Self { worktrees })
     }
 
     /// Returns those of a directory.
+    #[cfg(test)]
     pub(crate) fn at(directory: PathBuf) -> Self {
-        Self {
-            worktrees: GitWorktrees::new(directory),
-        }
+        let worktrees = GitWorktrees::new(directory);
+        Self { worktrees }
     }
 
     /// Returns the worktrees of some agents, newest first. Git is not asked.

@@ -8,7 +8,7 @@ use posse_sandbox::{Backend as _, KernelSupport, Launcher, Linux, Probe};
 use posse_tools::{Sandbox, SandboxConfig, Upstream};
 
 use crate::config::environment;
-use crate::config::settings::sandbox::{SandboxSettings, SandboxUse};
+use crate::config::settings::sandbox::{SandboxSettings, SandboxUse, of_environment};
 
 /// Files in a home that hold secrets.
 const SECRETS: [&str; 48] = [
@@ -93,6 +93,16 @@ pub(crate) fn sandbox(settings: &SandboxSettings, store: Option<&Path>) -> Optio
         asks: settings.asks,
         never_outside: settings.never_outside,
     }))
+}
+
+/// Returns the sandbox of what posse's own git runs; none if the environment says that nothing is
+/// confined.
+pub(crate) fn of_git() -> anyhow::Result<Option<Sandbox>> {
+    let settings = SandboxSettings {
+        enabled: of_environment()?.unwrap_or_default(),
+        ..SandboxSettings::default()
+    };
+    Ok(sandbox(&settings, None))
 }
 
 /// Directories in a home that package managers keep what they have downloaded in. Each begins with

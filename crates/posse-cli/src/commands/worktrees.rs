@@ -26,7 +26,7 @@ enum WorktreesSubcommand {
 
 impl WorktreesCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        let worktrees = GitWorktrees::new(crate::assemble::directories::worktrees()?);
+        let worktrees = crate::assemble::own_worktrees::own_worktrees()?;
         match self.command {
             WorktreesSubcommand::List(command) => command.run(&worktrees),
             WorktreesSubcommand::Clean(command) => command.run(&worktrees),

@@ -26,6 +26,7 @@ mod doctor;
 mod earlier;
 mod flags;
 mod foreign_files;
+mod git_programs;
 mod guardian;
 mod held;
 mod hosts;

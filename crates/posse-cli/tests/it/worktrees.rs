@@ -26,7 +26,7 @@ pub(crate) fn repository(name: &str) -> Project {
 }
 
 /// The same, where the model plays `script`.
-fn repository_with(name: &str, script: &str) -> Project {
+pub(crate) fn repository_with(name: &str, script: &str) -> Project {
     let project = Project::new(name, script);
     git(&project.file("."), &["init", "-q", "-b", "main"]);
     std::fs::write(project.file("a.txt"), "one\n").unwrap();
@@ -34,7 +34,7 @@ fn repository_with(name: &str, script: &str) -> Project {
     project
 }
 
-fn commit(at: &Path) {
+pub(crate) fn commit(at: &Path) {
     git(at, &["add", "-A"]);
     git(
         at,
@@ -51,7 +51,7 @@ fn commit(at: &Path) {
     );
 }
 
-fn git(at: &Path, arguments: &[&str]) -> String {
+pub(crate) fn git(at: &Path, arguments: &[&str]) -> String {
     let output = Command::new("git")
         .arg("-C")
         .arg(at)
@@ -534,7 +534,7 @@ fn who_was_killed_goes_on_in_its_worktree_also_if_that_was_swept_away() {
 }
 
 /// One agent works in a worktree of its own.
-const ISOLATED: &str = r#"
+pub(crate) const ISOLATED: &str = r#"
 [[rule]]
 when = { agent = "re:^/main/", tool = "re:." }
 reply = [{ text = "written" }]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use crate::git::{Git, GitError};
+use crate::git::{Git, GitError, GitHold};
 
 use super::parent::{Parent, uncommitted};
 use super::status::{ChangeKind, StatusEntry};
@@ -77,12 +77,13 @@ pub(super) fn gather(parent: &Parent, drafts: &Path) -> Result<Carried, GitError
         "-z",
         "--stdin",
     ];
-    Git::change(&parent.top)
+    Git::change_files(&parent.top, &parent.hold)
         .index(&draft.0)
         .words(add)
         .input(paths)
         .run()?;
-    let tree = Git::change(&parent.top)
+    // It compares files that were changed in the same moment as the index.
+    let tree = Git::change_files(&parent.top, &parent.hold)
         .index(&draft.0)
         .word("write-tree")
         .line()?;
@@ -105,12 +106,12 @@ fn can_go(entry: &StatusEntry) -> bool {
 }
 
 /// Makes a worktree that is at its base look like `tree`.
-pub(super) fn unpack(worktree: &Path, tree: &str) -> Result<(), GitError> {
-    Git::change(worktree)
+pub(super) fn unpack(worktree: &Path, tree: &str, hold: &GitHold) -> Result<(), GitError> {
+    Git::change_files(worktree, hold)
         .words(["read-tree", "-m", "-u", "HEAD", tree])
         .run()?;
     // The files stay; the index is that of HEAD again, so that nothing is staged.
-    Git::change(worktree)
+    Git::change_files(worktree, hold)
         .words(["reset", "-q", "--mixed"])
         .run()?;
     Ok(())

@@ -63,7 +63,7 @@ pub(super) fn release(worktrees: &GitWorktrees, worktree: &Worktree) -> Option<S
 /// Removes a worktree with everything in it, and its branch.
 pub(super) fn discard(worktrees: &GitWorktrees, found: &Found) -> Result<(), WorktreeError> {
     let directory = found.path.parent().ok_or(WorktreeError::NoDirectory)?;
-    let root = WorktreeRoot::at(directory)?;
+    let root = WorktreeRoot::at(directory, &worktrees.hold)?;
     if found.path != root.path(found.agent) {
         return Err(WorktreeError::NotOfPosse);
     }

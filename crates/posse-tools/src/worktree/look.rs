@@ -197,7 +197,7 @@ impl Inspection<'_> {
     /// Git with this worktree's own directory, whatever lies in the worktree.
     fn git(&self) -> Git {
         let path = &self.worktree.path;
-        Git::look(path)
+        Git::look_at_files(path, &self.root.hold)
             .directory(&self.registration.directory)
             .checkout(path)
     }

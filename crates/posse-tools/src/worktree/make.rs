@@ -30,9 +30,10 @@ const MOST_TRIES: u32 = 20;
 
 /// Makes a worktree. If that fails, nothing is left of it.
 pub(super) fn make(worktrees: &GitWorktrees, wanted: &Wanted) -> Result<Made, WorktreeError> {
-    let parent = Parent::ask(&wanted.from, wanted.base)?;
+    let parent = Parent::ask(&wanted.from, wanted.base, &worktrees.hold)?;
     let host = worktrees.host().map_err(WorktreeError::NoPlace)?;
-    let root = WorktreeRoot::claim(&host.home, &parent.common).map_err(WorktreeError::NoPlace)?;
+    let root = WorktreeRoot::claim(&host.home, &parent.common, &worktrees.hold)
+        .map_err(WorktreeError::NoPlace)?;
     let worktree = Worktree {
         path: root.path(wanted.agent),
         origin: parent.top.clone(),
@@ -153,7 +154,7 @@ impl Making<'_> {
             let noted = git.words(branch).word(&worktree.path).word(start).run();
             noted.map_err(WorktreeError::NotMade)?;
         }
-        let filled = Git::change(&worktree.path)
+        let filled = Git::change_files(&worktree.path, &self.root.hold)
             .words(["reset", "--hard", "--no-recurse-submodules"])
             .line();
         let printed = filled.map_err(WorktreeError::NotMade)?;
@@ -181,7 +182,7 @@ impl Making<'_> {
         let carried =
             carry::gather(parent, &self.root.registration(self.agent).directory).map_err(failed)?;
         if let Some(tree) = &carried.tree {
-            carry::unpack(&self.note.worktree.path, tree).map_err(failed)?;
+            carry::unpack(&self.note.worktree.path, tree, &self.root.hold).map_err(failed)?;
         }
         Ok(carried)
     }

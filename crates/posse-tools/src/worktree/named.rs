@@ -10,7 +10,7 @@ impl GitWorktrees {
     /// Removes it if nothing is lost with it, as the sweep does; else it is told as it is now.
     /// Blocks.
     pub fn clean(&self, found: &Found) -> Result<Swept, WorktreeError> {
-        let root = root(found)?;
+        let root = self.root_of(found)?;
         let _lock = root.lock()?;
         if self.lives(&root, found.agent) {
             return Ok(Swept {
@@ -30,7 +30,7 @@ impl GitWorktrees {
     /// by these the work can be got back after [`discard`](Self::discard), as long as git has it.
     /// Blocks.
     pub fn commits(&self, found: &Found) -> Vec<String> {
-        let Ok(root) = root(found) else {
+        let Ok(root) = self.root_of(found) else {
             return Vec::new();
         };
         let directory = root.registration(found.agent).directory;
@@ -47,9 +47,9 @@ impl GitWorktrees {
         commits.dedup();
         commits
     }
-}
 
-fn root(found: &Found) -> Result<WorktreeRoot, WorktreeError> {
-    let directory = found.path.parent().ok_or(WorktreeError::NoDirectory)?;
-    Ok(WorktreeRoot::at(directory)?)
+    fn root_of(&self, found: &Found) -> Result<WorktreeRoot, WorktreeError> {
+        let directory = found.path.parent().ok_or(WorktreeError::NoDirectory)?;
+        Ok(WorktreeRoot::at(directory, &self.hold)?)
+    }
 }

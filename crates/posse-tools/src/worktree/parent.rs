@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use posse_port::worktree::Base;
 
-use crate::git::{Git, GitError};
+use crate::git::{Git, GitError, GitHold};
 
 use super::status::{self, ChangeKind, Status, StatusEntry};
 use super::words::{count, name, names};
@@ -27,11 +27,13 @@ pub(super) struct Parent {
     /// The commit that a worktree begins with, and the branch it is from, if it is from one.
     pub(super) base: String,
     pub(super) branch: Option<String>,
+    /// What holds the programs that it has git run.
+    pub(super) hold: GitHold,
 }
 
 impl Parent {
     /// Asks git about the checkout around `from`.
-    pub(super) fn ask(from: &Path, base: Base) -> Result<Self, ParentError> {
+    pub(super) fn ask(from: &Path, base: Base, hold: &GitHold) -> Result<Self, ParentError> {
         if !from.is_dir() {
             return Err(ParentError::Missing {
                 directory: from.to_owned(),
@@ -75,6 +77,7 @@ impl Parent {
             head: head.to_owned(),
             base: base.to_owned(),
             branch: (branch != "HEAD").then(|| branch.to_owned()),
+            hold: hold.clone(),
         })
     }
 
@@ -84,7 +87,7 @@ impl Parent {
     }
 
     fn status(&self, untracked: &str) -> Result<Status, GitError> {
-        let git = Git::look(&self.top).words([
+        let git = Git::look_at_files(&self.top, &self.hold).words([
             "status",
             "--porcelain=v2",
             "-z",

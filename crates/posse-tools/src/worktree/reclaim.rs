@@ -63,9 +63,10 @@ fn restore_root(
     worktrees: &GitWorktrees,
     worktree: &Worktree,
 ) -> Result<(WorktreeRoot, AgentId), WorktreeError> {
-    let parent = Parent::ask(&worktree.origin, Base::Head)?;
+    let parent = Parent::ask(&worktree.origin, Base::Head, &worktrees.hold)?;
     let host = worktrees.host().map_err(WorktreeError::NoPlace)?;
-    WorktreeRoot::claim(&host.home, &parent.common).map_err(WorktreeError::NoPlace)?;
+    WorktreeRoot::claim(&host.home, &parent.common, &worktrees.hold)
+        .map_err(WorktreeError::NoPlace)?;
     worktrees.whose(worktree)
 }
 
@@ -128,7 +129,7 @@ fn again(
     };
     let filled = added.and_then(|_| match &worktree.carried {
         Some(tree) if tip.as_ref().is_none_or(|tip| *tip == worktree.base) => {
-            carry::unpack(path, tree).map_err(WorktreeError::NotCarriedAgain)
+            carry::unpack(path, tree, &root.hold).map_err(WorktreeError::NotCarriedAgain)
         }
         _ => Ok(()),
     });

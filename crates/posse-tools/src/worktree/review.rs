@@ -10,7 +10,7 @@ use std::io;
 use posse_port::worktree::Worktree;
 use posse_protocol::{AgentId, FileDiff};
 
-use crate::git::{Git, GitError};
+use crate::git::{Git, GitError, GitHold};
 
 use super::carry::DraftIndex;
 use super::registration::Registration;
@@ -144,6 +144,7 @@ impl GitWorktrees {
         Ok(ReviewedCheckout {
             worktree,
             registration,
+            hold: root.hold,
         })
     }
 }
@@ -151,13 +152,14 @@ impl GitWorktrees {
 struct ReviewedCheckout<'a> {
     worktree: &'a Worktree,
     registration: Registration,
+    hold: GitHold,
 }
 
 impl ReviewedCheckout<'_> {
     /// Git with this worktree's own directory, whatever lies in the worktree.
     fn git(&self) -> Git {
         let path = &self.worktree.path;
-        Git::look(path)
+        Git::look_at_files(path, &self.hold)
             .directory(&self.registration.directory)
             .checkout(path)
     }

@@ -71,7 +71,7 @@ impl GitWorktrees {
         names.sort();
         Ok(names
             .iter()
-            .filter_map(|name| WorktreeRoot::at(&home.join(name)).ok())
+            .filter_map(|name| WorktreeRoot::at(&home.join(name), &self.hold).ok())
             .collect())
     }
 

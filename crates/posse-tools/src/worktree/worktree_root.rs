@@ -22,6 +22,8 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::git::GitHold;
+
 use super::registration::{Registration, gone_is_fine, put};
 
 /// How long is waited for a lock. Whoever holds it may be stopped.
@@ -43,6 +45,8 @@ pub(super) struct WorktreeRoot {
     pub(super) directory: PathBuf,
     /// The repository's git directory, which all its checkouts share.
     pub(super) common: PathBuf,
+    /// What holds the programs that it has git run.
+    pub(super) hold: GitHold,
 }
 
 /// That a worktree is being made: all that has to go if it is not finished.
@@ -63,10 +67,11 @@ pub(super) struct Contents {
 
 impl WorktreeRoot {
     /// Returns the worktree root of a repository, made if it is the first time.
-    pub(super) fn claim(home: &Path, common: &Path) -> io::Result<Self> {
+    pub(super) fn claim(home: &Path, common: &Path, hold: &GitHold) -> io::Result<Self> {
         let root = Self {
             directory: home.join(name(common)),
             common: common.to_owned(),
+            hold: hold.clone(),
         };
         match DirBuilder::new().mode(0o700).create(&root.directory) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -88,13 +93,14 @@ impl WorktreeRoot {
     }
 
     /// Returns the worktree root in this directory, if it is one.
-    pub(super) fn at(directory: &Path) -> io::Result<Self> {
+    pub(super) fn at(directory: &Path, hold: &GitHold) -> io::Result<Self> {
         let common = PathBuf::from(std::ffi::OsString::from_vec(fs::read(
             directory.join(REPOSITORY),
         )?));
         Ok(Self {
             directory: directory.to_owned(),
             common,
+            hold: hold.clone(),
         })
     }
 

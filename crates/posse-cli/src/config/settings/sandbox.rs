@@ -114,7 +114,7 @@ struct LimitsFile {
 const VARIABLE: &str = "POSSE_SANDBOX";
 
 /// Returns what the environment says; an error if that is none of the words.
-pub(super) fn of_environment() -> Result<Option<SandboxUse>, SettingsError> {
+pub(crate) fn of_environment() -> Result<Option<SandboxUse>, SettingsError> {
     let Some(word) = environment::variable(VARIABLE) else {
         return Ok(None);
     };

@@ -1,0 +1,187 @@
+//! Which settings of a repository make git run nothing.
+
+/// Sections whose settings run nothing in the calls that posse makes: none fetches, sends, signs,
+/// merges or opens an editor, and hooks are turned off.
+const SECTIONS: [&str; 50] = [
+    "advice",
+    "am",
+    "apply",
+    "author",
+    "blame",
+    "branch",
+    "checkout",
+    "clean",
+    "clone",
+    "color",
+    "column",
+    "commit",
+    "committer",
+    "credential",
+    "extensions",
+    "feature",
+    "fetch",
+    "format",
+    "gc",
+    "gitflow",
+    "github",
+    "gpg",
+    "grep",
+    "gui",
+    "http",
+    "i18n",
+    "index",
+    "init",
+    "log",
+    "maintenance",
+    "merge",
+    "notes",
+    "pack",
+    "protocol",
+    "pull",
+    "push",
+    "rebase",
+    "receive",
+    "remote",
+    "rerere",
+    "safe",
+    "stash",
+    "status",
+    "submodule",
+    "svn-remote",
+    "tag",
+    "transfer",
+    "url",
+    "user",
+    "worktree",
+];
+/// Settings of the section `core` that run nothing, or that posse sets itself.
+const CORE: [&str; 26] = [
+    "abbrev",
+    "attributesfile",
+    "autocrlf",
+    "bare",
+    "bigfilethreshold",
+    "checkstat",
+    "compression",
+    "eol",
+    "excludesfile",
+    "filemode",
+    "fsmonitor",
+    "hookspath",
+    "ignorecase",
+    "logallrefupdates",
+    "precomposeunicode",
+    "preloadindex",
+    "quotepath",
+    "repositoryformatversion",
+    "safecrlf",
+    "sharedrepository",
+    "sparsecheckout",
+    "sparsecheckoutcone",
+    "symlinks",
+    "trustctime",
+    "untrackedcache",
+    "worktree",
+];
+/// Settings of the section `diff` that run nothing.
+const DIFF: [&str; 7] = [
+    "algorithm",
+    "colormoved",
+    "context",
+    "ignoresubmodules",
+    "mnemonicprefix",
+    "renamelimit",
+    "renames",
+];
+
+/// Returns the first setting in a file of git's that may make it run a program. What is not known
+/// may, and so may what is not written plainly.
+pub(super) fn first_that_runs(settings: &str) -> Option<String> {
+    let mut section = String::new();
+    for line in settings.lines().map(str::trim) {
+        if line.is_empty() || line.starts_with(['#', ';']) {
+            continue;
+        }
+        if line.starts_with('[') {
+            match section_of(line) {
+                Some(found) => section = found,
+                None => return Some(line.to_owned()),
+            }
+            continue;
+        }
+        let key = line.split(['=', ' ', '\t']).next().unwrap_or_default();
+        let key = key.to_ascii_lowercase();
+        let is_known = match section.as_str() {
+            "core" => CORE.contains(&key.as_str()),
+            "diff" => DIFF.contains(&key.as_str()),
+            // Of a driver.
+            "merge." => false,
+            section => SECTIONS.contains(&section.trim_end_matches('.')),
+        };
+        if !is_known || line.ends_with('\\') {
+            return Some(format!("{}.{key}", section.trim_end_matches('.')));
+        }
+    }
+    None
+}
+
+/// Returns the section that a line begins, with a dot if it has a name of its own. None if there
+/// is more on the line.
+fn section_of(line: &str) -> Option<String> {
+    let inner = line.strip_prefix('[')?.strip_suffix(']')?;
+    let (section, dot) = match inner.split_once(' ') {
+        Some((section, name)) => {
+            let name = name.trim().strip_prefix('"')?.strip_suffix('"')?;
+            (section, (!name.contains(['"', '\\'])).then_some(".")?)
+        }
+        None => (inner, ""),
+    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let section = Some(section).filter(|it| !it.is_empty() && it.chars().all(is_plain))?;
+    Some(format!("{}{dot}", section.to_ascii_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_settings_run_nothing() {
+        let usual = "# made by git\n[core]\n\trepositoryformatversion = 0\n\tfileMode = true\n\
+                     \thooksPath = .husky/_\n[remote \"origin\"]\n\turl = git@example.com:a/b\n\
+                     \tfetch = +refs/heads/*:refs/remotes/origin/*\n\n[branch \"main\"]\n\
+                     \tremote = origin\n[user]\n  email = a@b\n[merge]\n  conflictstyle = diff3\n\
+                     [diff]\n  renames = true\n";
+        assert_eq!(first_that_runs(usual), None);
+        assert_eq!(first_that_runs(""), None);
+    }
+
+    #[test]
+    fn what_may_run_a_program_is_found() {
+        for (settings, found) in [
+            ("[filter \"x\"]\n\tsmudge = ./x", "filter.smudge"),
+            ("[FILTER \"x\"]\n\tclean=./x", "filter.clean"),
+            ("[core]\n\tbare = false\n\tPager = ./x", "core.pager"),
+            ("[core]\n\tsshCommand = ./x", "core.sshcommand"),
+            ("[diff]\n\texternal = ./x", "diff.external"),
+            ("[diff \"x\"]\n\ttextconv = ./x", "diff.textconv"),
+            ("[merge \"x\"]\n\tdriver = ./x", "merge.driver"),
+            ("[include]\n\tpath = ../x", "include.path"),
+            ("[includeIf \"gitdir:/\"]\n\tpath = x", "includeif.path"),
+            ("[alias]\n\tst = !x", "alias.st"),
+            ("[unknown]\n\tkey = 1", "unknown.key"),
+            // Another section could begin where this one is taken to go on.
+            ("[user]\n\tname = a\\\n[filter \"x\"]", "user.name"),
+            ("[user] name = a", "[user] name = a"),
+            ("[filter.x]\n\tclean = x", "[filter.x]"),
+            ("[user \"a\\\"]\"]\n", "[user \"a\\\"]\"]"),
+            ("key = 1", ".key"),
+        ] {
+            assert_eq!(
+                first_that_runs(settings).as_deref(),
+                Some(found),
+                "{settings}"
+            );
+        }
+    }
+}
