@@ -85,7 +85,7 @@ fn a_filter_of_a_repository_works_and_reaches_nothing_else() {
     );
     assert_eq!(filtered.in_worktrees("a.txt"), ["ONE\n"], "{told}");
     assert_eq!(filtered.in_worktrees("b.txt"), ["NEW\n"], "{told}");
-    assert_eq!(filtered.marks(), [PathBuf::new(); 0]);
+    assert!(filtered.marks().is_empty(), "{:?}", filtered.marks());
     let held = filtered.project.file("../home/worktrees/.held");
     assert_eq!(
         fs::read_dir(held).unwrap().count(),
