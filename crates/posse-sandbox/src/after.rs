@@ -1,6 +1,8 @@
 //! The check after a command: what no mount can hold, since it did not exist when the command
 //! began. It is moved away before anybody's tools find it.
 
+mod deep;
+
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -15,6 +17,8 @@ use rustix::io::Errno;
 
 use crate::git_index::gitlinks;
 use crate::layout::Repository;
+pub(crate) use deep::is_of_packages;
+pub use deep::{DeepWatch, KnownTree};
 
 /// Entries of a git directory that decide what git runs.
 const OF_GIT: [&str; 5] = ["hooks", "config", "config.worktree", "commondir", "gitdir"];
@@ -43,7 +47,11 @@ pub struct Watch {
     indexes: Vec<(Repository, Option<FileMark>, BTreeSet<Vec<u8>>)>,
     /// Directories that were no repositories.
     plain: Vec<PathBuf>,
+    deep: Option<DeepWatch>,
 }
+
+/// An entry that has appeared: its directory, opened and as a path, and its name.
+type FoundEntry = (OwnedFd, PathBuf, OsString);
 
 /// Something that a command made and that must not stay.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +92,14 @@ impl Watch {
                 .filter(|directory| !is_repository(directory))
                 .cloned()
                 .collect(),
+            deep: None,
         }
+    }
+
+    /// Looks at all directories afterwards that the command has changed, too.
+    pub fn deep(self, deep: DeepWatch) -> Self {
+        let deep = Some(deep);
+        Self { deep, ..self }
     }
 
     /// Moves what has appeared to the directory `quarantine`, and tells what that was.
@@ -117,6 +132,7 @@ impl Watch {
                 found.extend(planted(repository, known));
             }
         }
+        found.extend(self.deep.iter().flat_map(DeepWatch::appeared));
         let mut moved = Vec::new();
         for (opened, directory, name) in found {
             moved.extend(move_away(&opened, &directory, &name, quarantine));
@@ -133,10 +149,7 @@ fn links_in(repository: &Repository) -> BTreeSet<Vec<u8>> {
 }
 
 /// Returns the repositories that the index names now and did not before: git looks into them.
-fn planted(
-    repository: &Repository,
-    known: &BTreeSet<Vec<u8>>,
-) -> Vec<(OwnedFd, PathBuf, OsString)> {
+fn planted(repository: &Repository, known: &BTreeSet<Vec<u8>>) -> Vec<FoundEntry> {
     let now = links_in(repository);
     let new = now.difference(known);
     let opened = new.filter_map(|link| {

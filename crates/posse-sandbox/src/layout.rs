@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use crate::after::is_of_packages;
+
 /// Files of a git directory that decide what git runs.
 const DECIDING: [&str; 6] = [
     "hooks",
@@ -92,7 +94,7 @@ impl Repository {
 }
 
 /// Returns the directory that a `.git` file names.
-fn pointer(file: &Path) -> Option<PathBuf> {
+pub(crate) fn pointer(file: &Path) -> Option<PathBuf> {
     let text = small_file(file)?;
     let named = text.strip_prefix(b"gitdir:")?.trim_ascii();
     fs::canonicalize(file.parent()?.join(OsStr::from_bytes(named))).ok()
@@ -131,12 +133,12 @@ fn present(directory: &Path, names: &[&str]) -> Vec<PathBuf> {
         .collect()
 }
 
-fn children(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn children(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
-fn small_file(path: &Path) -> Option<Vec<u8>> {
+pub(crate) fn small_file(path: &Path) -> Option<Vec<u8>> {
     let metadata = fs::symlink_metadata(path).ok()?;
     (metadata.is_file() && metadata.len() <= LONGEST).then(|| fs::read(path).ok())?
 }
@@ -187,6 +189,8 @@ pub struct Survey {
     pub repositories: Vec<PathBuf>,
     /// Directories that could not be looked into.
     pub unreadable: Vec<PathBuf>,
+    /// The others, but for those of packages.
+    pub directories: Vec<PathBuf>,
     /// False if there were more entries than the walk was to look at.
     pub complete: bool,
 }
@@ -228,7 +232,12 @@ impl Survey {
                     waiting.push(path);
                 }
             }
+            found.directories.push(directory);
         }
+        found.directories.retain(|path| {
+            let inner = path.strip_prefix(root).unwrap_or(path);
+            !inner.iter().any(is_of_packages)
+        });
         found.named.sort();
         found.repositories.sort();
         found

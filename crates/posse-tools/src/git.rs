@@ -2,7 +2,6 @@
 //! settings could change (another directory, hooks, questions, hidden files) is ruled out here.
 
 mod hold;
-mod inert;
 
 use std::ffi::{OsStr, OsString};
 use std::io;

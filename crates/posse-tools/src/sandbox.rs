@@ -11,12 +11,14 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
 use posse_permission::guarded_names;
 use posse_port::confinement::{Confinement, FileAccess, Limits, Tier};
 use posse_port::tool::{FileGuard, RuledPaths, Workspace};
 use posse_sandbox::{
-    Backend as _, ConfinedJob, Job, Launcher, Linux, Plan, PlanError, Probe, Surroundings, Watch,
+    Backend as _, ConfinedJob, DeepWatch, Job, Launcher, Linux, Plan, PlanError, Probe,
+    Surroundings, Watch,
 };
 
 use crate::process_table::CALL_MARK;
@@ -25,7 +27,7 @@ use crate::shell::OF_A_REPOSITORY;
 pub(crate) use after::AfterCommand;
 use after::ConfinedBy;
 use programs::{RuledPrograms, SearchPath};
-use survey_cache::SurveyCache;
+use survey_cache::{GuardedFiles, SurveyCache};
 
 /// The directory in an agent's spill that is `/tmp` for its commands.
 const TEMPORARY: &str = "tmp";
@@ -182,8 +184,9 @@ impl Sandbox {
         let temporary = make_private(spill, TEMPORARY).map_err(SandboxError::Temporary)?;
         let ruled = request.files.ruled_paths(request.workspace);
         let programs = self.path().ruled(&ruled);
-        let (bounds, nested) = self.bounds(request, tier, &ruled, &programs)?;
-        let mut surroundings = Surroundings::look(&bounds, probe.support, &temporary, &nested);
+        let (bounds, survey) = self.bounds(request, tier, &ruled, &programs)?;
+        let nested = &survey.repositories;
+        let mut surroundings = Surroundings::look(&bounds, probe.support, &temporary, nested);
         // Where a program has further names, those in the path are hidden with it.
         let twins = &mut surroundings.unfound_twins;
         twins.retain(|twin| !programs.contains(twin));
@@ -213,7 +216,16 @@ impl Sandbox {
             let opened = request.opened.iter().filter_map(|path| path.file_name());
             let opened: Vec<_> = opened.collect();
             names.retain(|name| !opened.contains(&OsStr::new(name)));
-            Watch::before(&directories, &surroundings.repositories, &names)
+            let checkouts = nested.iter().map(|top| top.join(".git"));
+            let deep = DeepWatch {
+                tree: Arc::clone(&survey.tree),
+                roots: directories.clone(),
+                present: survey.guarded.iter().cloned().chain(checkouts).collect(),
+                names: names.clone(),
+                since: SystemTime::now(),
+            };
+            let watch = Watch::before(&directories, &surroundings.repositories, &names);
+            watch.deep(deep)
         });
         let after = AfterCommand {
             watch,
@@ -236,14 +248,14 @@ impl Sandbox {
         }))
     }
 
-    /// Returns what the command may touch, with what is on the disk, and the checkouts beneath.
+    /// Returns what the command may touch, with what is on the disk, and what was found there.
     fn bounds(
         &self,
         request: &CommandRequest<'_>,
         tier: Tier,
         ruled: &RuledPaths,
         programs: &RuledPrograms,
-    ) -> Result<(Confinement, Vec<PathBuf>), SandboxError> {
+    ) -> Result<(Confinement, GuardedFiles), SandboxError> {
         let config = &self.0.config;
         let workspace = request.workspace;
         let mut bounds = request.bounds.clone();
@@ -259,7 +271,7 @@ impl Sandbox {
         bounds.write.dedup();
         if !tier.has_mounts() {
             // It can neither hide nor keep anything; somebody has agreed to that.
-            return Ok((bounds, Vec::new()));
+            return Ok((bounds, GuardedFiles::default()));
         }
         let is_open = bounds.access(Path::new("/")) == FileAccess::Write;
         let secrets = config.secrets.iter().filter(|_| !is_open);
@@ -279,7 +291,7 @@ impl Sandbox {
         bounds.show.extend(hidden);
         let access = |path: &Path| request.files.access(path, workspace, request.unasked);
         let surveys = &self.0.surveys;
-        let survey = surveys.of(&bounds, ruled, request.unasked, access)?;
+        let mut survey = surveys.of(&bounds, ruled, request.unasked, access)?;
         bounds.hide.extend(programs.denied.iter().cloned());
         if request.unasked {
             bounds.hide.extend(programs.asked.iter().cloned());
@@ -305,9 +317,9 @@ impl Sandbox {
                 FileAccess::Write => {}
             }
         }
-        let mut repositories = survey.repositories;
-        repositories.extend(self.repository_above(workspace, &mut bounds));
-        Ok((bounds, repositories))
+        let above = self.repository_above(workspace, &mut bounds);
+        survey.repositories.extend(above);
+        Ok((bounds, survey))
     }
 
     /// Returns the checkout that the workspace is a part of, if its top lies above the workspace,

@@ -315,6 +315,43 @@ fn what_appears_and_would_run_later_is_moved_away_and_told() {
     }
 }
 
+// proves PE-11 (part: depth)
+#[test]
+fn what_appears_deep_in_the_workspace_is_moved_away_too() {
+    let (project, told) = in_turns(
+        "deep",
+        &[
+            // In a directory that was there, in new ones, and by a directory that is renamed.
+            "mkdir -p new/one two && touch src/.envrc new/one/.envrc && mkdir two/.vscode && mv two three",
+            // In directories that only the command before has made.
+            "touch new/.envrc three/.npmrc; mkdir -p node_modules/x && touch node_modules/x/.npmrc",
+            // Repositories stay as long as they run nothing, and then cannot be changed.
+            "git init -q plain && git init -q evil && git -C evil config core.fsmonitor ./x; ls -A evil",
+            "git -C plain config core.fsmonitor ./x; echo x >plain/.git/hooks/post-commit",
+            "git clone -q . cloned && echo cloned",
+        ],
+        &[],
+    );
+    let present = [
+        "src/.envrc",
+        "new/one/.envrc",
+        "two",
+        "three/.vscode",
+        "new/.envrc",
+        "three/.npmrc",
+        "evil/.git",
+        "plain/.git/hooks/post-commit",
+    ];
+    let present = present.into_iter().filter(|it| project.file(it).exists());
+    assert_eq!(present.collect::<Vec<_>>(), [""; 0]);
+    let config = std::fs::read_to_string(project.file("plain/.git/config")).unwrap();
+    assert!(!config.contains("fsmonitor"), "{config}");
+    for kept in ["three", "node_modules/x/.npmrc", "cloned/.git/HEAD"] {
+        assert!(project.file(kept).exists(), "{kept}");
+    }
+    assert!(told.contains("cloned"), "{told}");
+}
+
 // proves PE-16
 #[test]
 fn a_command_sees_none_of_posses_secrets_and_cannot_speak_for_the_user() {

@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use posse_sandbox::{Job, Repository};
+use posse_sandbox::{Job, Repository, first_that_runs};
 use uuid::Uuid;
 
-use super::inert;
 use crate::sandbox::{Sandbox, SandboxError};
 
 /// Where held calls have their temporary directories, beneath the home of worktrees.
@@ -153,7 +152,7 @@ fn setting_that_runs(call: &FileCall<'_>) -> Option<String> {
         directory.join("config.worktree"),
     ];
     files.iter().find_map(|file| match fs::read(file) {
-        Ok(settings) => inert::first_that_runs(&String::from_utf8_lossy(&settings)),
+        Ok(settings) => first_that_runs(&String::from_utf8_lossy(&settings)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => Some(format!("{}: {error}", file.display())),
     })

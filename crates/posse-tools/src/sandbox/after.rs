@@ -10,6 +10,9 @@ use posse_sandbox::{Finding, Plan, Refusals, Watch};
 
 use crate::proxy::Proxy;
 
+/// How many files are named that were moved away.
+const MOST_TOLD: usize = 8;
+
 /// What is looked at when a command has ended.
 #[derive(Debug, Default)]
 pub(crate) struct AfterCommand {
@@ -88,8 +91,15 @@ impl AfterCommand {
     /// that were not reached.
     pub(crate) fn check(&self) -> Vec<String> {
         let findings = self.watch.as_ref().map(|it| it.after(&self.quarantine));
-        let found = findings.iter().flatten().map(told);
+        let findings: Vec<Finding> = findings.into_iter().flatten().collect();
+        let found = findings.iter().take(MOST_TOLD).map(told);
+        let more = findings.len().saturating_sub(MOST_TOLD);
+        let more = (more > 0).then(|| {
+            let quarantine = self.quarantine.display();
+            format!("({more} more such files were moved to {quarantine})")
+        });
         found
+            .chain(more)
             .chain(self.proxy.iter().flat_map(Proxy::notes))
             .collect()
     }

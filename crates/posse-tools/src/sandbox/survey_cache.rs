@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use posse_permission::may_be_guarded;
 use posse_port::confinement::{Confinement, FileAccess};
 use posse_port::tool::RuledPaths;
-use posse_sandbox::Survey;
+use posse_sandbox::{KnownTree, Survey};
 
 use super::SandboxError;
 
@@ -52,6 +52,8 @@ pub(super) struct GuardedFiles {
     pub(super) repositories: Vec<PathBuf>,
     /// Directories that could not be looked into.
     pub(super) unreadable: Vec<PathBuf>,
+    /// The others.
+    pub(super) tree: Arc<KnownTree>,
 }
 
 impl SurveyCache {
@@ -75,7 +77,7 @@ impl SurveyCache {
             unasked,
         };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|it| it.made.elapsed() < it.lasts);
+        known.retain(|it| it.made.elapsed() < it.lasts && !it.found.tree.is_outdated());
         if let Some(known) = known.iter().find(|it| it.key == key) {
             return Ok(GuardedFiles::clone(&known.found));
         }
@@ -103,6 +105,7 @@ fn walk(
     access: impl Fn(&Path) -> FileAccess,
 ) -> Result<GuardedFiles, SandboxError> {
     let mut found = GuardedFiles::default();
+    let mut directories = Vec::new();
     for directory in &key.directories {
         let survey = Survey::of(directory, MOST_ENTRIES, |path| {
             let name = path.file_name().unwrap_or_default();
@@ -115,7 +118,9 @@ fn walk(
         found.unreadable.extend(survey.unreadable);
         found.guarded.extend(survey.named);
         found.repositories.extend(survey.repositories);
+        directories.extend(survey.directories);
     }
+    found.tree = Arc::new(KnownTree::new(directories));
     Ok(found)
 }
 

@@ -94,9 +94,57 @@ const DIFF: [&str; 7] = [
     "renames",
 ];
 
-/// Returns the first setting in a file of git's that may make it run a program. What is not known
-/// may, and so may what is not written plainly.
-pub(super) fn first_that_runs(settings: &str) -> Option<String> {
+/// Settings that a new repository has, by section. None of them makes git run a program, whoever
+/// calls it.
+const OF_NEW: [(&str, &[&str]); 6] = [
+    (
+        "core",
+        &[
+            "bare",
+            "filemode",
+            "ignorecase",
+            "logallrefupdates",
+            "precomposeunicode",
+            "repositoryformatversion",
+            "symlinks",
+        ],
+    ),
+    (
+        "extensions",
+        &["objectformat", "partialclone", "refstorage"],
+    ),
+    ("branch.", &["merge", "rebase", "remote"]),
+    (
+        "remote.",
+        &["fetch", "partialclonefilter", "promisor", "tagopt", "url"],
+    ),
+    ("submodule.", &["active", "url"]),
+    ("user", &["email", "name"]),
+];
+
+/// Returns the first setting in a file of git's that may make it run a program in the calls that
+/// posse makes. What is not known may, and so may what is not written plainly.
+pub fn first_that_runs(settings: &str) -> Option<String> {
+    first_unknown(settings, |section, key| match section {
+        "core" => CORE.contains(&key),
+        "diff" => DIFF.contains(&key),
+        // Of a driver.
+        "merge." => false,
+        section => SECTIONS.contains(&section.trim_end_matches('.')),
+    })
+}
+
+/// Returns true if a settings file says no more than that of a new repository.
+pub(crate) fn is_of_new(settings: &str) -> bool {
+    let is_known = |section: &str, key: &str| {
+        let mut of_new = OF_NEW.iter();
+        of_new.any(|(known, keys)| *known == section && keys.contains(&key))
+    };
+    first_unknown(settings, is_known).is_none()
+}
+
+/// Returns the first setting that is not known, or not written plainly.
+fn first_unknown(settings: &str, is_known: impl Fn(&str, &str) -> bool) -> Option<String> {
     let mut section = String::new();
     for line in settings.lines().map(str::trim) {
         if line.is_empty() || line.starts_with(['#', ';']) {
@@ -111,14 +159,7 @@ pub(super) fn first_that_runs(settings: &str) -> Option<String> {
         }
         let key = line.split(['=', ' ', '\t']).next().unwrap_or_default();
         let key = key.to_ascii_lowercase();
-        let is_known = match section.as_str() {
-            "core" => CORE.contains(&key.as_str()),
-            "diff" => DIFF.contains(&key.as_str()),
-            // Of a driver.
-            "merge." => false,
-            section => SECTIONS.contains(&section.trim_end_matches('.')),
-        };
-        if !is_known || line.ends_with('\\') {
+        if !is_known(&section, &key) || line.ends_with('\\') {
             return Some(format!("{}.{key}", section.trim_end_matches('.')));
         }
     }
@@ -154,6 +195,23 @@ mod tests {
                      [diff]\n  renames = true\n";
         assert_eq!(first_that_runs(usual), None);
         assert_eq!(first_that_runs(""), None);
+    }
+
+    #[test]
+    fn a_new_repository_says_little() {
+        let new = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[remote \"origin\"]\n\
+                   \turl = https://example.com/a\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\
+                   [branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n";
+        assert!(is_of_new(new));
+        for more in [
+            "[core]\n\tfsmonitor = x",
+            "[core]\n\thooksPath = x",
+            "[remote \"origin\"]\n\tuploadpack = x",
+            "[gpg]\n\tprogram = x",
+            "[branch]\n\tmerge = x",
+        ] {
+            assert!(!is_of_new(&format!("{new}{more}\n")), "{more}");
+        }
     }
 
     #[test]
