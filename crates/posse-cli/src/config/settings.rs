@@ -138,7 +138,7 @@ impl Settings {
         let layers = layers(places, flags.settings.as_deref())?;
         let mut settings = Self {
             policy: Policy::default(),
-            mode: mode(&layers, &flags)?,
+            mode: mode(&layers, &flags, places.trust.is_trusted())?,
             model: None,
             additional_directories: Vec::new(),
             agents: agents::settle(&layers, &flags.agents),
@@ -152,6 +152,15 @@ impl Settings {
             unsupported: unsupported(&layers, places),
             trust: places.trust.clone(),
         };
+        let usual = own_mode(&layers).filter(|mode| is_looser(*mode) && *mode != settings.mode);
+        let usual = usual.filter(|_| !places.trust.is_trusted());
+        if let (Some(usual), None, None) = (usual, flags.mode, flags.kept_mode) {
+            let said = format!(
+                "not used: defaultMode {usual} of your settings, since this workspace is not \
+                 trusted (`posse trust`, or `--permission-mode {usual}` for this run)"
+            );
+            settings.warnings.push(said);
+        }
         if let Some(wanted) = flags.mode.filter(|wanted| *wanted != settings.mode) {
             let said = format!(
                 "ignored: --permission-mode {wanted}; managed settings say {}",
@@ -427,7 +436,11 @@ fn everywhere(places: &SearchPaths) -> Result<Vec<(PathBuf, SettingsFile)>, Sett
 
 /// Returns the mode: from the highest layer of the user or the administrator, tightened by the
 /// repository. Where that layer has a mode that posse does not have, the strictest of all counts.
-fn mode(layers: &[Layer], flags: &FlagSettings) -> Result<PermissionMode, SettingsError> {
+fn mode(
+    layers: &[Layer],
+    flags: &FlagSettings,
+    is_trusted: bool,
+) -> Result<PermissionMode, SettingsError> {
     let of = |trust: LayerAuthor| {
         let of = layers.iter().filter(move |layer| layer.trust == trust);
         of.map(|layer| &layer.content.permissions)
@@ -451,7 +464,11 @@ fn mode(layers: &[Layer], flags: &FlagSettings) -> Result<PermissionMode, Settin
             .chain(managed)
             .min_by_key(|mode| mode.strictness()),
         (None, Some(highest)) if highest.unknown_mode().is_some() => strictest(),
-        (None, highest) => highest.and_then(Permissions::default_mode),
+        (None, highest) => {
+            let usual = highest.and_then(Permissions::default_mode);
+            let may_loosen = is_trusted || managed.is_some();
+            usual.filter(|mode| may_loosen || !is_looser(*mode))
+        }
     };
     let own = own.unwrap_or_default();
     if let (PermissionMode::BypassPermissions, Some(layer)) = (own, bypass_disabled(layers)) {
@@ -505,6 +522,16 @@ fn said<T>(
         .iter()
         .filter(|layer| layer.trust == trust)
         .find_map(|layer| key(&layer.content))
+}
+
+/// Returns the mode that the administrator or the user has chosen for all workspaces.
+fn own_mode(layers: &[Layer]) -> Option<PermissionMode> {
+    own(layers, |file| file.permissions.default_mode())
+}
+
+/// Returns true if a mode lets agents change files without asking.
+fn is_looser(mode: PermissionMode) -> bool {
+    mode.strictness() > PermissionMode::Default.strictness()
 }
 
 /// Returns a value that only the administrator and the user may set.

@@ -240,6 +240,41 @@ fn a_flag_beats_files_and_yields_to_the_administrator() {
     );
 }
 
+// proves TS-01 (part: changes)
+#[test]
+fn before_trust_the_users_usual_mode_lets_nothing_be_changed_unasked() {
+    let mode = |mode: &str| format!(r#"{{"permissions": {{"defaultMode": "{mode}"}}}}"#);
+    for (says, expected) in [
+        ("plan", "plan"),
+        ("dontAsk", "dontAsk"),
+        ("acceptEdits", "default"),
+        ("bypassPermissions", "default"),
+    ] {
+        let mut disk = Disk::new();
+        disk.write("posse/settings.json", &mode(says));
+        let trusted = disk.load(FlagSettings::default()).unwrap();
+        assert_eq!(trusted.mode.as_str(), says);
+        disk.places.trust = Trust::nothing(&disk.places.cwd);
+        let settings = disk.load(FlagSettings::default()).unwrap();
+        assert_eq!(settings.mode.as_str(), expected, "{says}");
+        let told = settings
+            .warnings
+            .iter()
+            .any(|it| it.starts_with("not used: defaultMode"));
+        assert_eq!(told, says != expected, "{:?}", settings.warnings);
+        // A flag is for this run, and an administrator decides for all workspaces.
+        let flag = FlagSettings {
+            mode: Some(PermissionMode::AcceptEdits),
+            ..FlagSettings::default()
+        };
+        let settings = disk.load(flag).unwrap();
+        assert_eq!(settings.mode, PermissionMode::AcceptEdits);
+        disk.write("managed.json", &mode("acceptEdits"));
+        let settings = disk.load(FlagSettings::default()).unwrap();
+        assert_eq!(settings.mode, PermissionMode::AcceptEdits);
+    }
+}
+
 #[test]
 fn a_kept_mode_beats_the_users_default_and_nothing_else() {
     let mode = |mode: &str| format!(r#"{{"permissions": {{"defaultMode": "{mode}"}}}}"#);
