@@ -17,7 +17,6 @@ use rustix::io::Errno;
 
 use crate::git_index::gitlinks;
 use crate::layout::Repository;
-pub(crate) use deep::is_of_packages;
 pub use deep::{DeepWatch, KnownTree};
 
 /// Entries of a git directory that decide what git runs.

@@ -5,8 +5,6 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use crate::after::is_of_packages;
-
 /// Files of a git directory that decide what git runs.
 const DECIDING: [&str; 6] = [
     "hooks",
@@ -18,6 +16,9 @@ const DECIDING: [&str; 6] = [
 ];
 /// What a commit in a linked worktree writes to the directory that it shares with others.
 const SHARED: [&str; 3] = ["objects", "refs", "logs"];
+/// Directories of packages that others have written: many hold guarded files, and nobody works
+/// there.
+const PACKAGES: [&str; 3] = ["node_modules", "site-packages", "vendor"];
 /// A longer file is not one of git's pointers or settings.
 const LONGEST: u64 = 1 << 20;
 
@@ -178,6 +179,11 @@ fn hooks_paths(settings: &[u8]) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+/// Returns true if nothing is remembered of what is beneath a directory of this name.
+pub(crate) fn is_of_packages(name: &OsStr) -> bool {
+    PACKAGES.iter().any(|packages| name == *packages)
 }
 
 /// What a walk through a workspace found.

@@ -75,6 +75,7 @@ impl Rig {
                 background: true,
                 guardian: None,
                 sandbox: None,
+                variables: Vec::new(),
             }),
             policy: Arc::new(Policy::default()),
             workspace: Arc::new(workspace),

@@ -118,6 +118,7 @@ impl TestRuntime {
                 background: true,
                 guardian: guardian()?,
                 sandbox: None,
+                variables: Vec::new(),
             }),
             policy: Arc::new(policy),
             workspace: Arc::new(Workspace {

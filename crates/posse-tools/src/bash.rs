@@ -5,6 +5,7 @@ mod ending;
 mod foreground;
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -55,6 +56,8 @@ const ABOUT_BACKGROUND: &str = " With run_in_background the answer comes at once
 pub struct Bash {
     guardian: Option<Watchdog>,
     sandbox: Option<Sandbox>,
+    /// Variables of commands outside.
+    variables: Vec<(OsString, OsString)>,
 }
 
 /// Input of Bash.
@@ -77,8 +80,16 @@ pub struct BashInput {
 impl Bash {
     /// Returns the tool. The watchdog ends what it has started if this process is killed. Without a
     /// sandbox, commands run outside.
-    pub fn new(guardian: Option<Watchdog>, sandbox: Option<Sandbox>) -> Self {
-        Self { guardian, sandbox }
+    pub fn new(
+        guardian: Option<Watchdog>,
+        sandbox: Option<Sandbox>,
+        variables: Vec<(OsString, OsString)>,
+    ) -> Self {
+        Self {
+            guardian,
+            sandbox,
+            variables,
+        }
     }
 
     /// Starts a shell with a command.
@@ -118,7 +129,7 @@ impl Bash {
                 return Err(tell("Not run: there is no sandbox that could hold it"));
             }
             None => (
-                outside(command, context),
+                outside(command, context, &self.variables),
                 Launcher::this_program(),
                 AfterCommand::default(),
             ),
@@ -190,7 +201,7 @@ impl Bash {
 }
 
 /// Returns a command that runs outside the sandbox.
-fn outside(command: &str, context: &ToolContext) -> ShellStart {
+fn outside(command: &str, context: &ToolContext, variables: &[(OsString, OsString)]) -> ShellStart {
     // In a worktree, git must find the worktree and not what the environment names.
     let without = match context.workspace.mirror {
         Some(_) => OF_A_REPOSITORY,
@@ -201,6 +212,7 @@ fn outside(command: &str, context: &ToolContext) -> ShellStart {
         cwd: context.workspace.cwd.clone(),
         marker: (&context.marker).into(),
         without: without.iter().map(Into::into).collect(),
+        variables: variables.to_vec(),
     })
 }
 

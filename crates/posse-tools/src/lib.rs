@@ -40,6 +40,8 @@ mod web_fetch;
 mod worktree;
 mod write;
 
+use std::ffi::OsString;
+
 use posse_port::tool::{Toolbox, typed};
 
 pub use address::Reach;
@@ -75,12 +77,14 @@ pub struct ToolsConfig {
     pub guardian: Option<Watchdog>,
     /// Where commands run; outside if there is none.
     pub sandbox: Option<Sandbox>,
+    /// Variables of commands outside, beside those of this process.
+    pub variables: Vec<(OsString, OsString)>,
 }
 
 /// Returns all tools, by name. Nothing that costs time happens here: the HTTP client is built
 /// with the first fetch, the watchdog started with the first command.
 pub fn all(means: ToolsConfig) -> Toolbox {
-    let bash = Bash::new(means.guardian, means.sandbox);
+    let bash = Bash::new(means.guardian, means.sandbox, means.variables);
     Toolbox::from_iter([
         if means.background {
             typed(bash)

@@ -75,6 +75,8 @@ pub(crate) struct ShellCommand {
     pub(crate) marker: OsString,
     /// Variables of posse's environment that it is not to have, beside posse's secrets.
     pub(crate) without: Vec<OsString>,
+    /// Variables that it is to have beside those.
+    pub(crate) variables: Vec<(OsString, OsString)>,
 }
 
 impl ShellCommand {
@@ -86,6 +88,7 @@ impl ShellCommand {
             .args(door)
             .current_dir(&self.cwd)
             .stdin(Stdio::null());
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
             .env(CALL_MARK, &self.marker)
             .env("GIT_TERMINAL_PROMPT", "0");
@@ -101,11 +104,10 @@ impl ShellCommand {
     fn to_message(&self) -> io::Result<Vec<u8>> {
         let fixed = [&self.marker, self.cwd.as_os_str(), &self.command];
         let without = self.without.iter().map(OsString::as_os_str);
-        let fields: Vec<&[u8]> = fixed
-            .into_iter()
-            .chain(without)
-            .map(OsStr::as_bytes)
-            .collect();
+        let variables: Vec<OsString> = self.variables.iter().map(pair).collect();
+        let variables = variables.iter().map(OsString::as_os_str);
+        let fields = fixed.into_iter().chain(without).chain(variables);
+        let fields: Vec<&[u8]> = fields.map(OsStr::as_bytes).collect();
         // No program can be given one.
         if fields.iter().any(|field| field.contains(&0)) {
             let what = "the command contains a NUL character";
@@ -119,13 +121,35 @@ impl ShellCommand {
         let mut fields = message
             .split(|byte| *byte == 0)
             .map(|field| OsString::from_vec(field.to_vec()));
-        Some(Self {
-            marker: fields.next()?,
-            cwd: fields.next()?.into(),
-            command: fields.next()?,
-            without: fields.collect(),
-        })
+        let (marker, cwd, command) = (fields.next()?, fields.next()?.into(), fields.next()?);
+        let mut read = Self {
+            command,
+            cwd,
+            marker,
+            without: Vec::new(),
+            variables: Vec::new(),
+        };
+        for field in fields {
+            match memchr::memchr(b'=', field.as_bytes()) {
+                Some(at) => {
+                    let (name, value) = field.as_bytes().split_at(at);
+                    let value = OsStr::from_bytes(&value[1..]).to_owned();
+                    read.variables
+                        .push((OsStr::from_bytes(name).to_owned(), value));
+                }
+                None => read.without.push(field),
+            }
+        }
+        Some(read)
     }
+}
+
+/// Returns a variable as one text.
+fn pair((name, value): &(OsString, OsString)) -> OsString {
+    let mut pair = name.clone();
+    pair.push("=");
+    pair.push(value);
+    pair
 }
 
 #[cfg(test)]
@@ -138,6 +162,7 @@ mod tests {
             cwd: "/".into(),
             marker: "mark".into(),
             without: Vec::new(),
+            variables: Vec::new(),
         }
     }
 
@@ -187,6 +212,7 @@ mod tests {
     fn a_message_brings_all_of_it() {
         let mut sent = ShellCommand {
             without: vec!["GIT_DIR".into(), "GIT_WORK_TREE".into()],
+            variables: vec![("A".into(), "b=c".into()), ("EMPTY".into(), "".into())],
             ..job("echo é\necho \"x\"")
         };
         for without in [2, 0] {

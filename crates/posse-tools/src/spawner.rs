@@ -152,6 +152,7 @@ mod tests {
             cwd: "/".into(),
             marker: "mark".into(),
             without: Vec::new(),
+            variables: Vec::new(),
         }
     }
 

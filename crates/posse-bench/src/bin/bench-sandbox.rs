@@ -163,6 +163,7 @@ impl Ground {
             background: true,
             guardian: Some(Watchdog::new(posse)),
             sandbox: Some(sandbox),
+            variables: Vec::new(),
         });
         let tool = tools.get("Bash").cloned().ok_or("no Bash")?;
         let workspace = Workspace {

@@ -626,15 +626,13 @@ fn setup(
         message_limit: settings.teams.message_limit,
     };
     let store = store_choice::meant_store(&config.store)?.place;
-    let sandbox = sandbox::sandbox(&settings.sandbox, store.file());
+    let sandbox = sandbox::sandbox(&settings.sandbox, &settings.env, store.file());
     Ok(Setup {
         tools: match config.which {
-            None if config.purpose != ProcessPurpose::Host => {
-                tools::tools(&settings.policy, sandbox)
-            }
+            None if config.purpose != ProcessPurpose::Host => tools::tools(settings, sandbox),
             // A resumed model knows the tools it was offered; rules deny each call. A forbidden
             // tool is also needed to end what it left running when its process died.
-            _ => tools::all_tools(sandbox),
+            _ => tools::all_tools(settings, sandbox),
         },
         policy: Arc::new(settings.policy.clone()),
         workspace,

@@ -70,7 +70,11 @@ const ROOT: &str = "/root";
 
 /// Returns the sandbox that settings ask for; none if commands are not to be confined. `store` is
 /// the file that conversations are kept in.
-pub(crate) fn sandbox(settings: &SandboxSettings, store: Option<&Path>) -> Option<Sandbox> {
+pub(crate) fn sandbox(
+    settings: &SandboxSettings,
+    variables: &[(OsString, OsString)],
+    store: Option<&Path>,
+) -> Option<Sandbox> {
     if settings.enabled == SandboxUse::Off {
         return None;
     }
@@ -81,7 +85,7 @@ pub(crate) fn sandbox(settings: &SandboxSettings, store: Option<&Path>) -> Optio
     let hide = hide.chain(settings.hide.iter().cloned()).collect();
     Some(Sandbox::new(SandboxConfig {
         launcher: program(),
-        environment: environment_of(home.as_deref()),
+        environment: environment_of(home.as_deref(), variables),
         hide,
         secrets: secrets(home.as_deref()),
         show: certificates(),
@@ -102,7 +106,7 @@ pub(crate) fn of_git() -> anyhow::Result<Option<Sandbox>> {
         enabled: of_environment()?.unwrap_or_default(),
         ..SandboxSettings::default()
     };
-    Ok(sandbox(&settings, None))
+    Ok(sandbox(&settings, &[], None))
 }
 
 /// Directories in a home that package managers keep what they have downloaded in. Each begins with
@@ -120,8 +124,13 @@ const CACHES: [(&str, &str); 6] = [
 const NPM_CACHE: &str = "npm_config_cache";
 
 /// Returns the environment of commands.
-fn environment_of(home: Option<&Path>) -> Vec<(OsString, OsString)> {
+fn environment_of(
+    home: Option<&Path>,
+    variables: &[(OsString, OsString)],
+) -> Vec<(OsString, OsString)> {
     let mut all = environment::all();
+    all.retain(|(known, _)| !variables.iter().any(|(name, _)| name == known));
+    all.extend(variables.iter().cloned());
     let is_named = all.iter().any(|(name, _)| name == NPM_CACHE);
     if let Some(home) = home.filter(|home| !is_named && !home.join(".npm").exists()) {
         // It could not make one in the home.

@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::sync::LazyLock;
 
-use posse_permission::Policy;
 use posse_port::tool::Toolbox;
 pub(crate) use posse_tools::GUARD;
 use posse_tools::{Reach, Sandbox, ToolsConfig, Watchdog};
+
+use crate::config::settings::Settings;
 
 /// The watchdog of this process, shared by the commands of all agents.
 static GUARDIAN: LazyLock<Watchdog> = LazyLock::new(|| {
@@ -16,19 +17,20 @@ static GUARDIAN: LazyLock<Watchdog> = LazyLock::new(|| {
 });
 
 /// Returns the tools of an agent, without those that rules forbid entirely.
-pub(crate) fn tools(policy: &Policy, sandbox: Option<Sandbox>) -> Toolbox {
-    let mut tools = all_tools(sandbox);
-    tools.retain(|tool| !policy.forbids_tool(tool));
+pub(crate) fn tools(settings: &Settings, sandbox: Option<Sandbox>) -> Toolbox {
+    let mut tools = all_tools(settings, sandbox);
+    tools.retain(|tool| !settings.policy.forbids_tool(tool));
     tools
 }
 
 /// Returns all tools.
-pub(crate) fn all_tools(sandbox: Option<Sandbox>) -> Toolbox {
+pub(crate) fn all_tools(settings: &Settings, sandbox: Option<Sandbox>) -> Toolbox {
     posse_tools::all(ToolsConfig {
         reach: Reach::Public,
         background: true,
         guardian: Some(GUARDIAN.clone()),
         sandbox,
+        variables: settings.env.clone(),
     })
 }
 

@@ -8,7 +8,9 @@ mod ignored;
 pub(crate) mod sandbox;
 pub(crate) mod teams;
 pub(crate) mod ui;
+mod variables;
 
+use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -74,6 +76,8 @@ pub(crate) struct Settings {
     pub(crate) teams: TeamSettings,
     /// How commands are confined.
     pub(crate) sandbox: SandboxSettings,
+    /// Variables of commands.
+    pub(crate) env: Vec<(OsString, OsString)>,
     /// Size of a prompt in tokens at which it is compacted, if set.
     pub(crate) compact_at: Option<u64>,
     /// The administrator or the user has switched bypassPermissions off.
@@ -144,6 +148,7 @@ impl Settings {
             agents: agents::settle(&layers, &flags.agents),
             teams: teams::settle(&layers, flags.backend),
             sandbox: sandbox::settle(&layers, home.as_deref(), sandbox::of_environment()?),
+            env: variables::settle(&layers),
             compact_at: own(&layers, |file| file.compact_at).map(NonZeroU64::get),
             bypass_disabled: bypass_disabled(&layers).is_some(),
             warnings: Vec::new(),
@@ -257,6 +262,7 @@ impl Settings {
                 || mode.is_some_and(|mode| mode.strictness() <= self.mode.strictness());
             file.used.retain(|key| match key.as_str() {
                 "permissions" => tightens,
+                "env" => layer.is_trusted_to_allow,
                 key => matches!(key, "agents" | "sandbox"),
             });
             self.files.push(file);

@@ -233,6 +233,47 @@ reply = [{ tool = "Bash", input = { command = "touch made" } }]
     ]));
 }
 
+// proves TS-01 (part: settings)
+#[test]
+fn variables_are_for_commands_and_a_repositorys_count_once_its_file_is_trusted() {
+    let command = "echo $OF_USER $OF_LOCAL $OF_PROJECT; echo $ANTHROPIC_BASE_URL";
+    let project = Project::new("trust-env", &crate::turns::commands(&[command]));
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(project.file("")).args(arguments);
+        assert!(git.output().unwrap().status.success());
+    };
+    git(&["init", "-q"]);
+    let variables = |name: &str| {
+        let env = serde_json::json!({name: name, "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"});
+        serde_json::json!({"env": env}).to_string()
+    };
+    write(&project, "../home/settings.json", &variables("OF_USER"));
+    write(&project, ".posse/settings.json", &variables("OF_PROJECT"));
+    git(&["add", "-A"]);
+    write(
+        &project,
+        ".posse/settings.local.json",
+        &variables("OF_LOCAL"),
+    );
+    let said = |sandbox: &str| {
+        let mut posse = untrusted(&project, &["-p", "go", "--allowedTools", "Bash"]);
+        stdout(&posse.env("POSSE_SANDBOX", sandbox).output().unwrap())
+    };
+    for sandbox in ["off", "required"] {
+        // The model was reached all the same.
+        assert_eq!(said(sandbox), "OF_USER\nhttp://127.0.0.1:9\n", "{sandbox}");
+    }
+    assert!(run(&project, &["trust", "--yes"]).status.success());
+    for sandbox in ["off", "required"] {
+        assert_eq!(
+            said(sandbox),
+            "OF_USER OF_LOCAL\nhttp://127.0.0.1:9\n",
+            "{sandbox}"
+        );
+    }
+}
+
 // proves TS-02 (part: asked)
 #[test]
 fn no_repository_inherits_the_trust_of_another() {

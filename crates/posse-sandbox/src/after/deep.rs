@@ -1,7 +1,6 @@
 //! What has appeared deep in a workspace: in directories that a command has changed.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -11,10 +10,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{FoundEntry, open_beneath};
 use crate::git_settings::is_of_new;
-use crate::layout::{children, pointer, small_file};
+use crate::layout::{children, is_of_packages, pointer, small_file};
 
-/// Directories of packages that others have written: many hold such files, and nobody works there.
-const PACKAGES: [&str; 3] = ["node_modules", "site-packages", "vendor"];
 /// How much earlier than the clock says a file may be marked.
 const COARSE: Duration = Duration::from_millis(10);
 /// What makes a directory a checkout.
@@ -41,11 +38,6 @@ impl KnownTree {
     pub fn is_outdated(&self) -> bool {
         self.is_outdated.load(Ordering::Relaxed)
     }
-}
-
-/// Returns true if nothing is remembered of what is beneath a directory of this name.
-pub(crate) fn is_of_packages(name: &OsStr) -> bool {
-    PACKAGES.iter().any(|packages| name == *packages)
 }
 
 /// What was there before a command, at any depth.

@@ -117,13 +117,10 @@ impl Drop for Bell {
 impl BellListener {
     /// Listens until stopped, or until this host is lost.
     fn listen(mut self) {
-        let mut due = Instant::now();
+        // The writer has written a heartbeat just before this began.
+        let mut due = Instant::now() + self.timing.sweep;
+        let mut sweep = true;
         loop {
-            let sweep = Instant::now() >= due;
-            if sweep {
-                self.heart.beat();
-                due = Instant::now() + self.timing.sweep;
-            }
             self.arm();
             // An error of the engine is not fatal: the next sweep queries again.
             let settled = self.look(sweep).unwrap_or(true);
@@ -132,6 +129,11 @@ impl BellListener {
             }
             if let Woken::Stopped = self.sleep(due.saturating_duration_since(Instant::now())) {
                 return;
+            }
+            sweep = Instant::now() >= due;
+            if sweep {
+                self.heart.beat();
+                due = Instant::now() + self.timing.sweep;
             }
         }
     }

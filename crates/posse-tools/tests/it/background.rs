@@ -277,6 +277,7 @@ fn where_nothing_may_go_on_the_model_does_not_hear_of_it() {
             background,
             guardian: None,
             sandbox: None,
+            variables: Vec::new(),
         };
         Arc::clone(posse_tools::all(means).get("Bash").unwrap())
     };

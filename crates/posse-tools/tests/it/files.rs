@@ -457,6 +457,7 @@ fn inputs_are_closed_and_descriptions_short() {
         background: true,
         guardian: None,
         sandbox: None,
+        variables: Vec::new(),
     });
     assert_eq!(
         tools.names(),

@@ -142,6 +142,7 @@ pub(crate) fn tool(name: &str, reach: Reach) -> Arc<dyn Tool> {
         background: true,
         guardian: None,
         sandbox: None,
+        variables: Vec::new(),
     };
     Arc::clone(posse_tools::all(means).get(name).unwrap())
 }

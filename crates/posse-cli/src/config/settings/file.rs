@@ -12,6 +12,7 @@ use super::foreign::{self, Foreign};
 use super::sandbox::{self, SandboxFile};
 use super::teams::{self, TeamsFile};
 use super::ui::{self, UiSettings};
+use super::variables::VariablesFile;
 use crate::config::json_text::without_comments;
 use crate::config::text_file;
 use crate::config::trust::FileKind;
@@ -26,6 +27,9 @@ pub(super) struct SettingsFile {
     #[serde(default)]
     pub(super) permissions: Permissions,
     pub(super) model: Option<String>,
+    /// Variables of commands.
+    #[serde(default)]
+    pub(super) env: VariablesFile,
     /// The store: `sqlite:PATH`, or a server's URL.
     #[serde(skip)]
     pub(super) store: Option<String>,

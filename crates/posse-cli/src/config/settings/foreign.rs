@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::config::unsupported::Guards;
 
 /// Keys that posse reads in every settings file, and the name of the schema.
-const COMMON: [&str; 3] = ["$schema", "model", "permissions"];
+const COMMON: [&str; 4] = ["$schema", "env", "model", "permissions"];
 /// Keys that posse reads in its own files only.
 const OWN: [&str; 7] = [
     "store",
@@ -76,9 +76,9 @@ mod tests {
             "statusLine": {"type": "command"},
         });
         let foreign = read(&file, false);
-        assert_eq!(foreign.used, ["permissions"]);
-        assert_eq!(foreign.unused, ["env", "statusLine", "teams"]);
+        assert_eq!(foreign.used, ["env", "permissions"]);
+        assert_eq!(foreign.unused, ["statusLine", "teams"]);
         assert_eq!(foreign.guards, Guards::default());
-        assert_eq!(read(&file, true).unused, ["env", "statusLine"]);
+        assert_eq!(read(&file, true).unused, ["statusLine"]);
     }
 }

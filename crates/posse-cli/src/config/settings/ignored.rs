@@ -68,15 +68,15 @@ pub(super) fn in_vain(layers: &[Layer], holds: &Settings) -> (Option<String>, Ve
 }
 
 /// Returns the settings of a repository's file that do not count.
-fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 11] {
+fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 12] {
     let (content, permissions) = (&layer.content, &layer.content.permissions);
     let looser = permissions
         .default_mode()
         .filter(|wanted| wanted.strictness() > holds.mode.strictness());
     let kind = |one, many, values| Kind { one, many, values };
-    let allow = match layer.is_trusted_to_allow {
-        true => Vec::new(),
-        false => permissions.allow.clone(),
+    let (allow, variables) = match layer.is_trusted_to_allow {
+        true => (Vec::new(), Vec::new()),
+        false => (permissions.allow.clone(), content.env.names()),
     };
     let directories = permissions.additional_directories.clone();
     let compact_at = content.compact_at.map(|tokens| tokens.to_string());
@@ -87,6 +87,7 @@ fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 11] {
     [
         kind("allow rule", "allow rules", allow),
         kind("directory", "directories", directories),
+        kind("variable", "variables", variables),
         kind("model", "models", Vec::from_iter(content.model.clone())),
         kind("compactAt", "compactAt", Vec::from_iter(compact_at)),
         kind("store", "stores", stores.collect()),

@@ -85,6 +85,7 @@ fn setup(directory: &Path) -> Setup {
             background: true,
             guardian: None,
             sandbox: None,
+            variables: Vec::new(),
         }),
         policy: Arc::new(Policy::default()),
         workspace: Arc::new(workspace),
