@@ -493,11 +493,12 @@ fn mode(
         .map_or(own, |wanted| PermissionMode::ALL[wanted]))
 }
 
-/// Returns true if the allow rules of a repository's file count: the person has accepted it, and git
+/// Returns true if allow rules and variables of a repository's file count: the person has accepted it, and git
 /// does not track it, so that it does not come from others. Git is run only once they have.
 fn may_allow(path: &Path, content: &SettingsFile, places: &SearchPaths) -> bool {
     let is_local = path.file_name().is_some_and(|name| name == LOCAL);
-    if !is_local || content.permissions.allow.is_empty() {
+    let wants = !content.permissions.allow.is_empty() || !content.env.names().is_empty();
+    if !is_local || !wants {
         return false;
     }
     let seen = content.seen.clone();
