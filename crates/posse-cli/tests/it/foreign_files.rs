@@ -67,7 +67,7 @@ fn what_is_not_used_is_told_once_for_each_content_and_a_missing_guard_always() {
     let project = repository("foreign-told");
     let guard = "the PreToolUse hooks of .claude/settings.json do not run";
     let files = [
-        ".claude/settings.json: posse does not use env, hooks, statusLine",
+        ".claude/settings.json: posse does not use hooks, statusLine",
         ".mcp.json: posse does not use the MCP servers db, web",
         ".claude/output-styles: posse does not use any of it",
     ];
@@ -199,11 +199,11 @@ fn doctor_lists_what_is_used_told_and_refused_file_by_file() {
     };
     for (state, file, what) in [
         ("used", ".claude/settings.json", "permissions"),
-        ("refused", ".claude/settings.json", "2 allow rules, 1 mode"),
+        ("refused", ".claude/settings.json", "2 allow rules, 1 variable, 1 mode"),
         (
             "not used",
             ".claude/settings.json",
-            "env, hooks, statusLine",
+            "hooks, statusLine",
         ),
         ("refused", ".claude/settings.local.json", "1 allow rule"),
         ("used", ".claude/agents/reviewer.md", "agent reviewer"),
