@@ -279,7 +279,7 @@ fn a_backup_is_restored_as_the_manual_says() {
 
 #[test]
 fn what_becomes_of_files_is_listed_as_the_manual_says() {
-    let before = r#"mkdir .claude; echo '{"env": {"A": "b"}}' > .claude/settings.json"#;
+    let before = r#"mkdir .claude; echo '{"statusLine": {"type": "x"}}' > .claude/settings.json"#;
     let said = run_page("coming-from", "files", before, &[]);
     assert!(said.contains("not used  .claude/settings.json"), "{said}");
 }
