@@ -54,7 +54,7 @@ fn main() -> Result<ExitCode> {
             faults(&root, KILLED, &[("POSSE_MOMENTS", moments)])
         }
         ["faults", "team-kill", "--quick"] => quick(&root, "test(a_team_killed_at_some_moments)"),
-        ["faults", "guard"] => faults(&root, RANDOM, &[]),
+        ["faults", "guard"] => faults(&root, GUARD, &[]),
         ["scenarios", "postgres"] => scenarios(&root),
         ["sdk"] => faults(&root, SDK, &[]),
         ["shape", ref words @ ..] => shape::run(&root, words),
@@ -70,7 +70,8 @@ fn main() -> Result<ExitCode> {
 const CLAIMERS: &str = "test(many_killed_claimers)";
 const FLEET: &str = "test(fleet::)";
 const KILLED: &str = "test(a_team_killed_at_many_moments)";
-const RANDOM: &str = "test(many_random_commands) | test(of_a_million_random_lines)";
+const GUARD: &str =
+    "test(many_random_commands) | test(of_a_million_random_lines) | test(no_attack_by_anybody)";
 /// What the official SDKs can ask of posse.
 const SDK: &str = "package(posse-cli) & test(/^sdk::/)";
 /// All long forms of faults.

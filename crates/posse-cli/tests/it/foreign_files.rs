@@ -199,12 +199,12 @@ fn doctor_lists_what_is_used_told_and_refused_file_by_file() {
     };
     for (state, file, what) in [
         ("used", ".claude/settings.json", "permissions"),
-        ("refused", ".claude/settings.json", "2 allow rules, 1 variable, 1 mode"),
         (
-            "not used",
+            "refused",
             ".claude/settings.json",
-            "hooks, statusLine",
+            "2 allow rules, 1 variable, 1 mode",
         ),
+        ("not used", ".claude/settings.json", "hooks, statusLine"),
         ("refused", ".claude/settings.local.json", "1 allow rule"),
         ("used", ".claude/agents/reviewer.md", "agent reviewer"),
         ("refused", ".claude/agents/broken.md", ""),

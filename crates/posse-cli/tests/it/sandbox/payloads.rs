@@ -38,9 +38,21 @@ pub(super) enum Boundary {
     /// By the launcher alone.
     Sandbox,
     /// By an agent that may run every command and edit unasked.
-    Posse,
+    Posse(Attacker),
     None,
 }
+
+/// Whose command an attack is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attacker {
+    Main,
+    SubAgent,
+    /// The main agent's, which goes on meanwhile.
+    Background,
+}
+
+/// Attackers other than the main agent.
+const OTHERS: [Attacker; 2] = [Attacker::SubAgent, Attacker::Background];
 
 fn payloads(user: User) -> Vec<Payload> {
     let all = include_str!("payloads.jsonl").lines();
@@ -126,12 +138,44 @@ fn attacks_by_an_ordinary_user_have_their_effects_outside() {
 // proves PE-11 (part: attacks)
 #[test]
 fn no_attack_by_an_agent_of_root_has_an_effect() {
-    inside(User::Root, Boundary::Posse, 80);
+    inside(User::Root, Boundary::Posse(Attacker::Main), 80);
 }
 
 // proves PE-09 (part: attacks)
 // proves PE-11 (part: attacks)
 #[test]
 fn no_attack_by_an_agent_of_an_ordinary_user_has_an_effect() {
-    inside(User::Nobody, Boundary::Posse, 73);
+    inside(User::Nobody, Boundary::Posse(Attacker::Main), 73);
+}
+
+/// Runs attacks by others than the main agent, each by one of them.
+fn by_others(user: User) {
+    let Some(user) = user.possible() else { return };
+    for (at, attacker) in OTHERS.into_iter().enumerate() {
+        let payloads = payloads(user).into_iter();
+        let some: Vec<Payload> = payloads.skip(at).step_by(OTHERS.len()).collect();
+        let wrong = wrong(some, user, Boundary::Posse(attacker), |_| false);
+        assert!(wrong.is_empty(), "{attacker:?}: {}", wrong.join("\n"));
+    }
+}
+
+// proves PE-09 (part: attacks)
+#[test]
+fn no_attack_by_others_than_the_main_agent_of_root_has_an_effect() {
+    by_others(User::Root);
+}
+
+// proves PE-09 (part: attacks)
+#[test]
+fn no_attack_by_others_than_the_main_agent_of_an_ordinary_user_has_an_effect() {
+    by_others(User::Nobody);
+}
+
+#[test]
+#[ignore = "the long form: `cargo xtask faults guard`"]
+fn no_attack_by_anybody_has_an_effect() {
+    for attacker in OTHERS {
+        inside(User::Root, Boundary::Posse(attacker), 80);
+        inside(User::Nobody, Boundary::Posse(attacker), 73);
+    }
 }

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 use posse_port::confinement::{Confinement, Limits};
 use posse_sandbox::{Job, Plan, Surroundings, Survey, Watch};
 use regex::Regex;
+use serde_json::Value;
 
-use super::payloads::{Boundary, Payload};
+use super::payloads::{Attacker, Boundary, Payload};
 use super::{launcher, probed};
 
 /// The user without rights.
@@ -307,7 +308,7 @@ impl<'a> Scene<'a> {
                 command.stdin(Stdio::null());
                 command
             }
-            Boundary::Posse => self.agent(&root, command_environment),
+            Boundary::Posse(attacker) => self.agent(attacker, &root, command_environment),
             Boundary::Sandbox => {
                 let plan = Plan::new(&confinement, &surroundings).unwrap();
                 let job = Job {
@@ -327,7 +328,7 @@ impl<'a> Scene<'a> {
         command.stdout(printed.try_clone().unwrap());
         match self.boundary {
             // What it says itself is not what the attack printed.
-            Boundary::Posse => command.stderr(Stdio::null()),
+            Boundary::Posse(_) => command.stderr(Stdio::null()),
             Boundary::Sandbox | Boundary::None => command.stderr(printed),
         };
         let mut child = self.user.run_as(&mut command).spawn().unwrap();
@@ -336,17 +337,33 @@ impl<'a> Scene<'a> {
         if self.boundary == Boundary::Sandbox {
             watch.after(&self.base.join("quarantine"));
         }
-        let printed = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+        let mut printed = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+        if self.boundary == Boundary::Posse(Attacker::Background) {
+            written(&self.base.join("home/.posse/spill"), &mut printed);
+        }
         assert!(!printed.contains("no sandbox for this"), "{printed}");
-        let has_asked = |server: &Arc<posse_scripted::Server>| server.requests().len() == 2;
+        let expected = match self.boundary {
+            // In the background it may end before its agent has said that it waits, or after.
+            Boundary::Posse(Attacker::Main | Attacker::Background) => 2,
+            _ => 4,
+        };
+        let has_asked = |server: &Arc<posse_scripted::Server>| server.requests().len() >= expected;
         assert!(self.server.as_ref().is_none_or(has_asked), "{printed}");
+        // An agent's own notes of what it ran are no secret.
+        let own = serde_json::to_string(&self.payload.command).unwrap();
+        let printed = printed.replace(own.trim_matches('"'), "");
         let effect = self.has_effect(&printed, reached);
         let told: String = printed.chars().take(600).collect();
         Outcome { effect, told }
     }
 
     /// Returns posse with an agent that attacks.
-    fn agent(&mut self, root: &Path, environment: Vec<(String, String)>) -> Command {
+    fn agent(
+        &mut self,
+        attacker: Attacker,
+        root: &Path,
+        environment: Vec<(String, String)>,
+    ) -> Command {
         let settings = serde_json::json!({
             "permissions": {
                 "defaultMode": "acceptEdits", "allow": ["Bash"], "deny": ["Read(.env)"],
@@ -356,16 +373,17 @@ impl<'a> Scene<'a> {
         let file = self.base.join("home/.posse/settings.json");
         fs::write(&file, settings.to_string()).unwrap();
         self.user.own(&file);
-        let script = crate::turns::commands(&[&self.payload.command]);
+        let script = script(attacker, &self.payload.command);
         let server = crate::crash::serve(&script);
         let mut command = Command::new(env!("CARGO_BIN_EXE_posse"));
         command
-            .args(["-p", "attack"])
+            .args(["-p", "attack", "--permission-mode", "acceptEdits"])
             .current_dir(root)
             .env_clear()
             .envs(environment)
             .env("ANTHROPIC_BASE_URL", server.url())
             .env("POSSE_HOME", self.base.join("home/.posse"))
+            .env("POSSE_TRUST", root)
             .stdin(Stdio::null())
             .process_group(0);
         self.server = Some(server);
@@ -378,7 +396,7 @@ impl<'a> Scene<'a> {
         let mut reached = false;
         while child.try_wait().unwrap().is_none() {
             let patience = match self.boundary {
-                Boundary::Posse => PATIENCE_WITH_AGENT,
+                Boundary::Posse(_) => PATIENCE_WITH_AGENT,
                 Boundary::Sandbox | Boundary::None => PATIENCE,
             };
             if since.elapsed() > patience {
@@ -502,4 +520,49 @@ fn limited_cgroup(environment: &[(String, String)]) -> PathBuf {
     fs::create_dir(&cgroup).unwrap();
     fs::write(cgroup.join("pids.max"), "256").unwrap();
     cgroup
+}
+
+/// Returns what the model says that makes an attacker attack.
+fn script(attacker: Attacker, command: &str) -> String {
+    let bash = |more: Value| {
+        let mut input = serde_json::json!({ "command": command });
+        input
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        format!(
+            "{{ tool = \"Bash\", json = {} }}",
+            Value::String(input.to_string())
+        )
+    };
+    let plain = bash(serde_json::json!({}));
+    let of_agent = || {
+        format!(
+            "[[rule]]\nwhen = {{ agent = \"re:^/main/\", tool = \"re:(?s).\" }}\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n\
+             [[rule]]\nwhen.agent = \"re:^/main/\"\nreply = [{plain}]\n\
+             [[rule]]\nwhen.tool = \"re:(?s).\"\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n\
+             [[rule]]\nreply = [{{ tool = \"Agent\", input = {{ description = \"d\", prompt = \"p\" }} }}]\n"
+        )
+    };
+    match attacker {
+        Attacker::Main => crate::turns::commands(&[command]),
+        Attacker::SubAgent => of_agent(),
+        Attacker::Background => format!(
+            "[[rule]]\nwhen.turn = 1\nreply = [{}]\n[[rule]]\nreply = [{{ text = \"waiting\" }}]\n",
+            bash(serde_json::json!({"run_in_background": true}))
+        ),
+    }
+}
+
+/// Adds what is written in all files beneath a directory.
+fn written(directory: &Path, into: &mut String) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let found = entry.path().symlink_metadata().unwrap();
+        if found.is_dir() {
+            written(&entry.path(), into);
+        } else if found.is_file() {
+            let bytes = fs::read(entry.path()).unwrap_or_default();
+            into.push_str(&String::from_utf8_lossy(&bytes));
+        }
+    }
 }
