@@ -112,8 +112,8 @@ impl Surroundings {
         self.find_twins(confinement, several);
     }
 
-    /// Looks for the other names of files beneath the roots: what is kept or hidden by one name
-    /// must not be open by another.
+    /// Looks for the other names of files beneath the roots and beside the files: what is kept or
+    /// hidden by one name must not be open by another.
     fn find_twins(&mut self, confinement: &Confinement, several: Vec<(PathBuf, Metadata)>) {
         let guarded = |path: &Path| {
             let kept = self.repositories.iter().flat_map(|it| &it.keep);
@@ -130,6 +130,12 @@ impl Surroundings {
         let mut names: BTreeMap<(u64, u64), Vec<PathBuf>> = BTreeMap::new();
         let mut looked_at = 0;
         let mut waiting: Vec<PathBuf> = confinement.write.clone();
+        for beside in several.iter().filter_map(|(path, _)| path.parent()) {
+            if !waiting.iter().any(|top| beside.starts_with(top)) {
+                // What can be written is looked at first.
+                waiting.insert(0, beside.to_owned());
+            }
+        }
         while let Some(directory) = waiting.pop() {
             for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
                 looked_at += 1;
@@ -209,6 +215,28 @@ mod tests {
         let found = look();
         assert_eq!(found.twins, [twin]);
         assert_eq!(found.unfound_twins, [root.join("sub/.env")]);
+    }
+
+    #[test]
+    fn other_names_beside_a_file_that_cannot_be_written_are_found() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("main/deep")).unwrap();
+        fs::create_dir(root.join("worktree")).unwrap();
+        fs::write(root.join("main/.env"), "secret").unwrap();
+        fs::hard_link(root.join("main/.env"), root.join("main/deep/hard")).unwrap();
+        for write in [vec![root.join("worktree")], Vec::new()] {
+            let confinement = Confinement {
+                write,
+                hide: vec![root.join("main/.env")],
+                ..Confinement::default()
+            };
+            let support = KernelSupport::default();
+            let found = Surroundings::look(&confinement, support, Path::new("/tmp"), &[]);
+            let twin = (root.join("main/deep/hard"), root.join("main/.env"));
+            assert_eq!(found.twins, [twin]);
+            assert_eq!(found.unfound_twins, Vec::<PathBuf>::new());
+        }
     }
 
     #[test]
