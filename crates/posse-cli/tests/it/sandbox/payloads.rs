@@ -49,10 +49,19 @@ pub(super) enum Attacker {
     SubAgent,
     /// The main agent's, which goes on meanwhile.
     Background,
+    /// That of a sub-agent with a worktree of its own.
+    Worktree,
+    /// That of a teammate in a pane of tmux.
+    Pane,
 }
 
 /// Attackers other than the main agent.
-const OTHERS: [Attacker; 2] = [Attacker::SubAgent, Attacker::Background];
+const OTHERS: [Attacker; 4] = [
+    Attacker::SubAgent,
+    Attacker::Background,
+    Attacker::Worktree,
+    Attacker::Pane,
+];
 
 fn payloads(user: User) -> Vec<Payload> {
     let all = include_str!("payloads.jsonl").lines();
@@ -148,12 +157,19 @@ fn no_attack_by_an_agent_of_an_ordinary_user_has_an_effect() {
     inside(User::Nobody, Boundary::Posse(Attacker::Main), 73);
 }
 
+/// Returns the attacks that say something of an attacker. In a worktree of its own it is right that
+/// no commit can be made in the user's.
+fn of_attacker(user: User, attacker: Attacker) -> impl Iterator<Item = Payload> {
+    let all = payloads(user).into_iter();
+    all.filter(move |payload| attacker != Attacker::Worktree || payload.id != "S031")
+}
+
 /// Runs attacks by others than the main agent, each by one of them.
 fn by_others(user: User) {
     let Some(user) = user.possible() else { return };
     for (at, attacker) in OTHERS.into_iter().enumerate() {
-        let payloads = payloads(user).into_iter();
-        let some: Vec<Payload> = payloads.skip(at).step_by(OTHERS.len()).collect();
+        let all = of_attacker(user, attacker);
+        let some: Vec<Payload> = all.skip(at).step_by(OTHERS.len()).collect();
         let wrong = wrong(some, user, Boundary::Posse(attacker), |_| false);
         assert!(wrong.is_empty(), "{attacker:?}: {}", wrong.join("\n"));
     }
@@ -175,7 +191,13 @@ fn no_attack_by_others_than_the_main_agent_of_an_ordinary_user_has_an_effect() {
 #[ignore = "the long form: `cargo xtask faults guard`"]
 fn no_attack_by_anybody_has_an_effect() {
     for attacker in OTHERS {
-        inside(User::Root, Boundary::Posse(attacker), 80);
-        inside(User::Nobody, Boundary::Posse(attacker), 73);
+        for user in [User::Root, User::Nobody] {
+            let Some(user) = user.possible() else {
+                continue;
+            };
+            let all = of_attacker(user, attacker).collect();
+            let wrong = wrong(all, user, Boundary::Posse(attacker), |_| false);
+            assert!(wrong.is_empty(), "{attacker:?}: {}", wrong.join("\n"));
+        }
     }
 }

@@ -40,6 +40,14 @@ git worktree add -q $WT 2>/dev/null
 case "$USES" in *tmux*) tmux -S $OUT/tmux.sock new-session -d "sleep 60";; esac
 true"#;
 
+/// Runs posse in a pane of a tmux with a socket of its own, teammates in panes beside it. The shell of
+/// nobody runs nothing.
+const IN_PANES: &str = r#"
+posse=$0; export SOCKET=$1 SHELL=/bin/sh; shift
+line="$posse $* --team-backend tmux"
+tmux -S $SOCKET -f /dev/null new-session -d -x 200 -y 50 "$line; tmux -S $SOCKET wait-for -S over"
+exec tmux -S $SOCKET wait-for over"#;
+
 /// Names that tools of people read and run things from.
 const WATCHED: &[&str] = &[
     ".git",
@@ -338,8 +346,16 @@ impl<'a> Scene<'a> {
             watch.after(&self.base.join("quarantine"));
         }
         let mut printed = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
-        if self.boundary == Boundary::Posse(Attacker::Background) {
-            written(&self.base.join("home/.posse/spill"), &mut printed);
+        match self.boundary {
+            Boundary::Posse(Attacker::Background) => {
+                written(&self.base.join("home/.posse/spill"), &mut printed);
+            }
+            // A teammate tells its lead nothing.
+            Boundary::Posse(Attacker::Pane) => {
+                let requests = self.server.iter().flat_map(|server| server.requests());
+                requests.for_each(|request| results(&request.body, &mut printed));
+            }
+            _ => {}
         }
         assert!(!printed.contains("no sandbox for this"), "{printed}");
         let expected = match self.boundary {
@@ -375,7 +391,17 @@ impl<'a> Scene<'a> {
         self.user.own(&file);
         let script = script(attacker, &self.payload.command);
         let server = crate::crash::serve(&script);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_posse"));
+        let posse = env!("CARGO_BIN_EXE_posse");
+        let mut command = match attacker {
+            Attacker::Pane => {
+                let mut command = Command::new("bash");
+                command
+                    .args(["-c", IN_PANES, posse])
+                    .arg(self.base.join("panes"));
+                command
+            }
+            _ => Command::new(posse),
+        };
         command
             .args(["-p", "attack", "--permission-mode", "acceptEdits"])
             .current_dir(root)
@@ -440,7 +466,7 @@ impl Drop for Scene<'_> {
     fn drop(&mut self) {
         let _ = self.victim.kill();
         let _ = self.victim.wait();
-        let script = r#"[ -e $OUT/tmux.sock ] && tmux -S $OUT/tmux.sock kill-server
+        let script = r#"for socket in $OUT/tmux.sock panes; do [ -e $socket ] && tmux -S $socket kill-server; done
 for p in $(pgrep -f "gx-(daemon|clean)-$TAG( |\$)"); do kill -9 $p; done
 rm -f /dev/shm/posse-gx-$TAG"#;
         self.shell(script, &self.base);
@@ -536,21 +562,50 @@ fn script(attacker: Attacker, command: &str) -> String {
         )
     };
     let plain = bash(serde_json::json!({}));
-    let of_agent = || {
+    let of_agent = |more: &str| {
         format!(
             "[[rule]]\nwhen = {{ agent = \"re:^/main/\", tool = \"re:(?s).\" }}\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n\
              [[rule]]\nwhen.agent = \"re:^/main/\"\nreply = [{plain}]\n\
              [[rule]]\nwhen.tool = \"re:(?s).\"\nreply = [{{ text = \"{{{{tool}}}}\" }}]\n\
-             [[rule]]\nreply = [{{ tool = \"Agent\", input = {{ description = \"d\", prompt = \"p\" }} }}]\n"
+             [[rule]]\nreply = [{{ tool = \"Agent\", input = {{ description = \"d\", prompt = \"p\"{more} }} }}]\n"
         )
     };
     match attacker {
         Attacker::Main => crate::turns::commands(&[command]),
-        Attacker::SubAgent => of_agent(),
+        Attacker::SubAgent => of_agent(""),
+        Attacker::Worktree => of_agent(", isolation = \"worktree\""),
+        Attacker::Pane => format!(
+            "[[rule]]\nwhen = {{ agent = \"re:^/main$\", turn = 1 }}\n\
+             reply = [{{ tool = \"TeamCreate\", input = {{ team_name = \"t\", description = \"d\" }} }}]\n\
+             [[rule]]\nwhen = {{ agent = \"re:^/main$\", turn = 2 }}\n\
+             reply = [{{ tool = \"Agent\", input = {{ description = \"d\", prompt = \"p\", name = \"mate\", team_name = \"t\" }} }}]\n\
+             [[rule]]\nwhen.agent = \"re:^/main$\"\nreply = [{{ text = \"I see.\" }}]\n\
+             [[rule]]\nwhen.tool = \"re:(?s).\"\nreply = [{{ text = \"It is done.\" }}]\n\
+             [[rule]]\nreply = [{plain}]\n"
+        ),
         Attacker::Background => format!(
             "[[rule]]\nwhen.turn = 1\nreply = [{}]\n[[rule]]\nreply = [{{ text = \"waiting\" }}]\n",
             bash(serde_json::json!({"run_in_background": true}))
         ),
+    }
+}
+
+/// Adds what calls gave, of a request to the model.
+fn results(body: &[u8], into: &mut String) {
+    let request: Value = serde_json::from_slice(body).unwrap();
+    let messages = request["messages"].as_array().into_iter().flatten();
+    let blocks = messages
+        .filter_map(|message| message["content"].as_array())
+        .flatten();
+    for block in blocks.filter(|block| block["type"] == "tool_result") {
+        match &block["content"] {
+            Value::String(text) => into.push_str(text),
+            parts => {
+                let texts = parts.as_array().into_iter().flatten();
+                texts.for_each(|part| into.push_str(part["text"].as_str().unwrap_or_default()));
+            }
+        }
+        into.push('\n');
     }
 }
 
