@@ -266,7 +266,7 @@ pub(crate) fn prepare_temporary(plan: &Plan) -> Result<(), LaunchError> {
 /// Makes everything read-only that the plan does not say is writable, and takes the effect of
 /// set-uid files away everywhere.
 fn seal(plan: &Plan) -> Result<(), LaunchError> {
-    let table = fs::read_to_string("/proc/self/mountinfo").step("list mounts")?;
+    let table = fs::read_to_string(MOUNTS).step("list mounts")?;
     for line in table.lines() {
         let Some(mounted) = Mounted::parse(line) else {
             return Err(LaunchError::new("list mounts", line));
@@ -282,11 +282,18 @@ fn seal(plan: &Plan) -> Result<(), LaunchError> {
             flags |= MountFlags::RDONLY;
         }
         if flags != mounted.flags | MountFlags::BIND {
-            mount_remount(&mounted.path, flags, c"").step_at("seal", &mounted.path)?;
+            let sealed = mount_remount(&mounted.path, flags, c"");
+            // A mount goes with the file that it is on, when somebody outside removes that.
+            if sealed.is_ok() || mounted.is_there().step("list mounts")? {
+                sealed.step_at("seal", &mounted.path)?;
+            }
         }
     }
     Ok(())
 }
+
+/// The table of mounts.
+const MOUNTS: &str = "/proc/self/mountinfo";
 
 /// A line of the table of mounts.
 struct Mounted {
@@ -321,6 +328,13 @@ impl Mounted {
             flags |= MountFlags::STRICTATIME;
         }
         Some(Self { id, path, flags })
+    }
+
+    /// Returns true if it is still there, whatever its path is now.
+    fn is_there(&self) -> std::io::Result<bool> {
+        let table = fs::read_to_string(MOUNTS)?;
+        let mut mounts = table.lines().filter_map(Self::parse);
+        Ok(mounts.any(|it| it.id == self.id))
     }
 
     /// Returns true if its path leads to it and not to another that covers it.

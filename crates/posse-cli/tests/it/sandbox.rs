@@ -5,10 +5,12 @@ mod payloads;
 mod scene;
 
 use std::ffi::OsString;
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use posse_port::confinement::{Confinement, NetworkAccess, Tier};
@@ -250,6 +252,32 @@ fn probes_inside() {
     let code = ended.status.code().unwrap();
     let found = format!("{} {code}", inner.tier());
     std::fs::write(place.root.join("found"), found).unwrap();
+}
+
+#[test]
+fn sockets_that_come_and_go_keep_no_command_from_starting() {
+    let place = Place::new("sockets");
+    let support = probed();
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                let path = |at: u32| place.base.join(format!("socket-{at}"));
+                let listeners = (0..64).map(|at| UnixListener::bind(path(at)).unwrap());
+                let listeners: Vec<_> = listeners.collect();
+                (0..64).for_each(|at| std::fs::remove_file(path(at)).unwrap());
+                drop(listeners);
+            }
+        });
+        let failed = (0..100).filter_map(|_| {
+            let plan = place.plan(&place.writable(), support);
+            let ended = place.run(&plan, "true");
+            (!ended.status.success()).then(|| text(&ended.stderr))
+        });
+        let failed: Vec<String> = failed.collect();
+        over.store(true, Ordering::Relaxed);
+        assert_eq!(failed, [""; 0]);
+    });
 }
 
 #[test]
