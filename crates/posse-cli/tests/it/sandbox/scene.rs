@@ -467,7 +467,7 @@ impl Drop for Scene<'_> {
         let _ = self.victim.kill();
         let _ = self.victim.wait();
         let script = r#"for socket in $OUT/tmux.sock panes; do [ -e $socket ] && tmux -S $socket kill-server; done
-for p in $(pgrep -f "gx-(daemon|clean)-$TAG( |\$)"); do kill -9 $p; done
+for p in $(pgrep -f "(gx-(daemon|clean)-$TAG|http.server $LISTEN)( |\$)"); do kill -9 $p; done
 rm -f /dev/shm/posse-gx-$TAG"#;
         self.shell(script, &self.base);
         if let Some(cgroup) = &self.cgroup {
