@@ -74,13 +74,18 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// Answers it and returns what the agent was told.
-    pub(crate) fn answer(mut self, question: &Value, answer: &[&str]) -> String {
+    /// Answers one of several.
+    pub(crate) fn say(&self, question: &Value, answer: &[&str]) {
         let id = question["request_id"].as_str().unwrap();
         let answered = self
             .project
             .run(&[&["requests", "answer", id], answer].concat());
         assert!(answered.status.success(), "{}", stderr(&answered));
+    }
+
+    /// Answers the last one and returns what the agent was told.
+    pub(crate) fn answer(mut self, question: &Value, answer: &[&str]) -> String {
+        self.say(question, answer);
         let output = self.child.take().unwrap().wait_with_output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
         let left = self.project.run(&["requests", "list", "--json"]);

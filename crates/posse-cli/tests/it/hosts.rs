@@ -165,6 +165,25 @@ fn a_host_is_asked_about_while_its_connection_waits_and_nothing_runs_twice() {
 
 // proves PE-12 (part: hosts)
 #[test]
+fn a_host_is_asked_about_once_though_the_command_runs_again() {
+    let server = Seen::web();
+    let port = server.port;
+    let command = format!("curl {PROXIED} http://127.0.0.1:{port}/ && echo x >made");
+    let project = runs("hosts-again", &command);
+    let mut asking = Asking::new(&project, &[]);
+    let connects = asking.question();
+    assert_eq!(connects["tool"], "Connect", "{connects}");
+    asking.say(&connects, &["allow"]);
+    let writes = asking.question();
+    assert_eq!(writes["tool"], "Bash", "{writes}");
+    let told = asking.answer(&writes, &["allow"]);
+    assert_eq!(told, "hello\n");
+    assert!(project.file("made").exists());
+    assert_eq!(server.asked().len(), 2, "it ran twice");
+}
+
+// proves PE-12 (part: hosts)
+#[test]
 fn a_host_that_a_person_does_not_allow_is_not_reached_and_told() {
     let server = Seen::web();
     let port = server.port;

@@ -14,6 +14,7 @@ use posse_port::tool::{HostGate, HostRefused, Intent, Subject};
 use posse_protocol::{AgentId, Answer, Denial, Question, QuestionKind, RawJson, authority};
 use serde_json::json;
 use tokio::sync::Mutex;
+use uuid::Uuid;
 
 use crate::agent::person;
 use crate::live::registry::{LiveAgent, Registry};
@@ -34,7 +35,8 @@ pub(crate) struct CallHosts {
     /// The command, for people.
     command: String,
     clock: Arc<dyn Clock>,
-    /// What was said about hosts that rules leave open. It holds as long as the command runs.
+    /// What was said about hosts that rules leave open. It holds for the call, also if its command
+    /// runs again.
     /// Locked while a person is asked, so that they are asked one thing at a time.
     said: Mutex<HashMap<(String, u16), Result<(), HostRefused>>>,
 }
@@ -77,7 +79,8 @@ impl CallHosts {
         if let Some(said) = said.get(&about) {
             return said.clone();
         }
-        let call = format!("{}.connect.{}", self.marker, said.len());
+        // The call may have asked in an earlier process, too.
+        let call = format!("{}.connect.{}", self.marker, Uuid::now_v7());
         let answer = match who.session.approver() {
             Approver::Nobody => {
                 self.tell_denied(who, wanted, call, &why).await;

@@ -148,6 +148,7 @@ impl Actor {
             }
             Effect::AbortModel => call::abort(self, work),
             Effect::Run(run) => {
+                work.hosts.retain(|key, _| key.seq == run.key.seq);
                 if matches!(&run.subject, Subject::Starts { agent } if agent == FORK) {
                     // Registered before the tool runs, which looks for it when it spawns.
                     let branch = fork::fork_point(self);
@@ -437,16 +438,17 @@ impl Actor {
         let marker = marker(self.identity.agent, key);
         let (workspace, policy) = (Arc::clone(&self.setup.workspace), self.machine.policy());
         let place = place(&self.machine, &subject, &consent);
-        let hosts = CallHosts::new(
-            &self.registry,
-            &self.ports.clock,
-            &HostsOf {
-                agent: self.identity.agent,
-                key,
-                marker: &marker,
-                subject: &subject,
-            },
-        );
+        let of = HostsOf {
+            agent: self.identity.agent,
+            key,
+            marker: &marker,
+            subject: &subject,
+        };
+        let hosts = work.hosts.entry(key).or_insert_with(|| {
+            let hosts = CallHosts::new(&self.registry, &self.ports.clock, &of);
+            Arc::new(hosts)
+        });
+        let hosts = Arc::clone(hosts);
         let (seen, clock) = (self.known_files.clone(), Arc::clone(&self.ports.clock));
         let files = self.session.setup.spawning.instructions.clone();
         let (touched, near) = (subject.clone(), Arc::clone(&workspace));
@@ -464,7 +466,7 @@ impl Actor {
                 workspace,
                 seen,
                 files: policy,
-                hosts: Arc::new(hosts),
+                hosts,
                 place,
                 clock,
                 first,

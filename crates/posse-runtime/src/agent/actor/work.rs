@@ -1,6 +1,7 @@
 //! What an actor has in progress: the model call, tool calls, commands, timers.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use posse_port::BoxFuture;
@@ -13,6 +14,7 @@ use uuid::Uuid;
 
 use crate::agent::actor::skill_queue::{SkillDone, SkillQueue};
 use crate::agent::call_cost::CallReservation;
+use crate::agent::host_gate::CallHosts;
 use crate::agent::side_query::SideReply;
 use crate::agent::step::{CompactionRequest, Input};
 use crate::definition::instructions::Instruction;
@@ -38,6 +40,8 @@ pub(super) struct Work {
     pub(super) cancel_model: CancellationToken,
     /// Tool calls in progress.
     pub(super) calls: Calls<CallKey, Ran>,
+    /// Hosts that the calls of the last reply were allowed: a command may run again.
+    pub(super) hosts: HashMap<CallKey, Arc<CallHosts>>,
     /// Background commands that calls have begun and that wait for their step, with the model's IDs
     /// of the calls.
     pub(super) begun: HashMap<Uuid, (NewRun, String)>,
@@ -78,6 +82,7 @@ impl Work {
             compaction_request: None,
             cancel_model: CancellationToken::new(),
             calls: Calls::new(),
+            hosts: HashMap::new(),
             begun: HashMap::new(),
             shells: Calls::new(),
             person_shells: Calls::new(),
