@@ -234,6 +234,40 @@ pub(super) enum Trust {
     Separators,
 }
 
+/// Returns true if what ends a here-document is not a plain word: within `$(<< $( \t` the parser never
+/// comes to an end, and takes all memory.
+fn has_odd_delimiter(text: &str) -> bool {
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("<<") {
+        rest = after.trim_start_matches('<');
+        let is_odd = match after.len() - rest.len() {
+            0 => !begins_with_delimiter(rest),
+            // `<<<` begins a word, not a document.
+            1 => false,
+            _ => true,
+        };
+        // Behind a backslash, the first is none.
+        if is_odd || before.ends_with('\\') {
+            return true;
+        }
+    }
+    text.contains("<\\\n")
+}
+
+fn begins_with_delimiter(text: &str) -> bool {
+    let word = text.strip_prefix('-').unwrap_or(text);
+    let word = word.trim_start_matches([' ', '\t']);
+    let end = word.find(|c: char| c.is_whitespace() || ";|&()<>".contains(c));
+    let word = end.and_then(|end| word.get(..end)).unwrap_or(word);
+    let within = |quote: char| word.strip_prefix(quote)?.strip_suffix(quote);
+    let plain = within('\'')
+        .or_else(|| within('"'))
+        .or_else(|| word.strip_prefix('\\'));
+    let plain = plain.unwrap_or(word);
+    let is_plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    !plain.is_empty() && plain.chars().all(is_plain)
+}
+
 /// Decides if the parser can be given a text, and be trusted.
 pub(super) fn trust(text: &str) -> Trust {
     let expansions = text.matches(['$', '`']).count();
@@ -246,7 +280,11 @@ pub(super) fn trust(text: &str) -> Trust {
         |_| compounds(text.split(|c: char| !(c.is_alphabetic() || c == '!'))),
         |tokens| compounds(tokens.iter().map(String::as_str)),
     );
-    if compounds || commands > MOST_COMMANDS || (expansions > MOST_EXPANSIONS && nests(text)) {
+    if compounds
+        || commands > MOST_COMMANDS
+        || (expansions > MOST_EXPANSIONS && nests(text))
+        || has_odd_delimiter(text)
+    {
         return Trust::Separators;
     }
     let same = own.as_ref().is_ok_and(|own| {
@@ -506,7 +544,13 @@ mod tests {
             ("echo \"$(cat <<'EOF'\nx\nEOF\n)\"", Trust::Parser),
             ("echo \\$'\\'; touch PWNED; echo '\\'", Trust::Both),
             ("cat <<EOF\nE\\\nOF\ntouch PWNED\nEOF\n", Trust::Both),
-            ("cat <<$'EOF'\nx\nEOF\ntouch PWNED\n$EOF\n", Trust::Both),
+            (
+                "cat <<$'EOF'\nx\nEOF\ntouch PWNED\n$EOF\n",
+                Trust::Separators,
+            ),
+            ("cat <<'a b'\nx\na b\n", Trust::Separators),
+            ("cat \\<<<-E", Trust::Separators),
+            ("cat <<< $(x); echo $((1 << 2))", Trust::Parser),
             ("ls 'a", Trust::Both),
             ("((((((((( ls )))))))))", Trust::Separators),
         ];

@@ -369,6 +369,8 @@ fn nothing_takes_long() {
         "[[ ( ".repeat(8),
         "a=( ".repeat(8),
         "${x:-".repeat(8),
+        "$(<< $( \t".into(),
+        "cat f * ^ !$\" $(<< $( \t".into(),
     ];
     for command in table {
         let begun = cpu_time();
