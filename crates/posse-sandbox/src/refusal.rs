@@ -22,6 +22,9 @@ const UNWRITABLE: [&str; 4] = [
     "Device or resource busy",
     "EROFS",
 ];
+/// What node says when it cannot make a directory and those above it. In a directory that is there,
+/// that can only be a refusal.
+const UNMADE: &str = "ENOENT: no such file or directory, mkdir ";
 /// Words of the kernel about a file that cannot be opened.
 const UNREADABLE: [&str; 2] = ["Permission denied", "permission denied"];
 
@@ -59,6 +62,8 @@ impl Refusals {
             let says = |words: &[&str]| words.iter().any(|word| line.contains(word));
             let (is_refused, found): (&dyn Fn(&Path) -> bool, _) = if says(&UNWRITABLE) {
                 (&|path: &Path| refuses_writing(plan, path), &mut write)
+            } else if line.contains(UNMADE) {
+                (&|path: &Path| refuses_making(plan, path), &mut write)
             } else if says(&UNREADABLE) {
                 (&|path: &Path| hides(plan, path), &mut read)
             } else {
@@ -129,6 +134,11 @@ fn refuses_writing(plan: &Plan, path: &Path) -> bool {
     let mut above = path.ancestors();
     let existing = above.find_map(|path| statvfs(path).ok());
     existing.is_some_and(|it| !it.f_flag.contains(StatVfsMountFlags::RDONLY))
+}
+
+/// Returns true if a directory could be made but for the plan.
+fn refuses_making(plan: &Plan, path: &Path) -> bool {
+    path.parent().is_some_and(Path::is_dir) && refuses_writing(plan, path)
 }
 
 fn hides(plan: &Plan, path: &Path) -> bool {
@@ -219,6 +229,22 @@ mod tests {
             (
                 "error: could not write config file .git/config: Device or resource busy".into(),
                 vec!["w/.git/config"],
+                vec![],
+            ),
+            (
+                format!(
+                    "npm error ENOENT: no such file or directory, mkdir '{}'",
+                    at("node_modules")
+                ),
+                vec!["node_modules"],
+                vec![],
+            ),
+            (
+                format!(
+                    "ENOENT: no such file or directory, mkdir '{}'",
+                    at("none/node_modules")
+                ),
+                vec![],
                 vec![],
             ),
             (
