@@ -48,6 +48,8 @@ const GIT_SETTINGS: [(&str, &str); 3] = [
     ("core.fsmonitor", "false"),
     ("gc.auto", "0"),
 ];
+/// Keeps npm from asking its registry for news of itself, about which a person would be asked.
+const WITHOUT_NEWS: (&str, &str) = ("npm_config_update_notifier", "false");
 /// More than this, a count of settings is not one.
 const MOST_GIT_SETTINGS: usize = 1000;
 
@@ -83,7 +85,7 @@ pub fn inside(
     let mut inside: Vec<_> = outside
         .into_iter()
         .filter(|(name, value)| !is_git_setting(name) && !is_secret(name, value))
-        .filter(|(name, _)| !is_temporary(name) && name != CONFINED)
+        .filter(|(name, _)| !is_temporary(name) && name != CONFINED && name != WITHOUT_NEWS.0)
         // It cannot be reached from inside.
         .filter(|(name, _)| proxy == NamedProxy::Outer || !is_proxy(name))
         .collect();
@@ -108,7 +110,9 @@ pub fn inside(
         // Without it, node asks no proxy.
         inside.push(("NODE_USE_ENV_PROXY".into(), "1".into()));
     }
-    inside.push((CONFINED.into(), "1".into()));
+    for (name, value) in [WITHOUT_NEWS, (CONFINED, "1")] {
+        inside.push((name.into(), value.into()));
+    }
     inside
 }
 
