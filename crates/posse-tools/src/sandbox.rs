@@ -190,12 +190,10 @@ impl Sandbox {
         // Where a program has further names, those in the path are hidden with it.
         let twins = &mut surroundings.unfound_twins;
         twins.retain(|twin| !programs.contains(twin));
-        if bounds.access(&request.workspace.cwd) == FileAccess::Write {
-            let kept = make_private(spill, CACHES).map_err(SandboxError::Temporary)?;
-            let caches = self.caches().iter().enumerate();
-            let copies = caches.map(|(at, path)| (path.clone(), kept.join(at.to_string())));
-            surroundings.copies = copies.collect();
-        }
+        let kept = make_private(spill, CACHES).map_err(SandboxError::Temporary)?;
+        let caches = self.caches().iter().enumerate();
+        let copies = caches.map(|(at, path)| (path.clone(), kept.join(at.to_string())));
+        surroundings.copies = copies.collect();
         for repository in &mut surroundings.repositories {
             repository.keep.retain(|path| !request.opens(path));
             if !tier.has_mounts() {
