@@ -70,8 +70,7 @@ fn main() -> Result<ExitCode> {
 const CLAIMERS: &str = "test(many_killed_claimers)";
 const FLEET: &str = "test(fleet::)";
 const KILLED: &str = "test(a_team_killed_at_many_moments)";
-const GUARD: &str =
-    "test(many_random_commands) | test(of_a_million_random_lines) | test(no_attack_by_anybody)";
+const GUARD: &str = "test(many_random_commands) | test(of_a_million_random_lines) | test(no_attack_by_anybody) | test(hour::)";
 /// What the official SDKs can ask of posse.
 const SDK: &str = "package(posse-cli) & test(/^sdk::/)";
 /// All long forms of faults.

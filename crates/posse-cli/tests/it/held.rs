@@ -69,8 +69,11 @@ impl<'a> Asking<'a> {
             if let Some(line) = stdout(&listed).lines().next() {
                 return serde_json::from_str(line).unwrap();
             }
-            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
-            assert!(ended.is_none() && since.elapsed() < PATIENCE, "no question");
+            assert!(since.elapsed() < PATIENCE, "no question");
+            let child = self.child.take_if(|it| it.try_wait().unwrap().is_some());
+            if let Some(ended) = child {
+                panic!("no question: {:?}", ended.wait_with_output().unwrap());
+            }
         }
     }
 
@@ -361,9 +364,12 @@ fn what_appears_deep_in_the_workspace_is_moved_away_too() {
 #[test]
 fn a_command_sees_none_of_posses_secrets_and_cannot_speak_for_the_user() {
     let posse = env!("CARGO_BIN_EXE_posse");
+    let store = Project::place("held-secrets").join("home/posse.db");
+    let store = store.display();
     let command = format!(
         "env; ls -la $POSSE_HOME $HOME; cat $POSSE_HOME/posse.db | wc -c; find $POSSE_HOME -name '*.sock'; \
-         tr '\\0' '\\n' </proc/*/environ; ps ax | wc -l; p={posse}; $p requests list; $p sessions list; echo end"
+         tr '\\0' '\\n' </proc/*/environ; ps ax | wc -l; p={posse}; $p requests list; $p sessions list; \
+         python3 -c \"import sqlite3; sqlite3.connect('{store}').execute('delete from entry')\"; echo end"
     );
     let project = runs("secrets", &command);
     let output = project
@@ -385,6 +391,10 @@ fn a_command_sees_none_of_posses_secrets_and_cannot_speak_for_the_user() {
     assert!(!told.contains("TOPSECRET"), "{told}");
     assert!(!told.contains(".sock\n"), "{told}");
     assert!(!told.contains("go"), "no session is seen: {told}");
+    assert!(told.contains("sqlite3.OperationalError"), "S084: {told}");
+    assert!(Path::new(&store.to_string()).exists());
+    let sessions = stdout(&project.run(&["sessions", "list"]));
+    assert!(sessions.contains("go"), "{sessions}");
 }
 
 // proves PE-14 (part: checks)
@@ -652,10 +662,10 @@ printf 'target\n.pytest_cache\n__pycache__\n' >.gitignore
 git add -A; git commit -qm one; git checkout -qb side; touch s; git add s; git commit -qm side; git checkout -q main; touch m; git add m; git commit -qm main; git checkout -q side"#;
 
 /// A checkout in which an agent runs commands as its user would.
-struct Checkout(Project);
+pub(crate) struct Checkout(Project);
 
 impl Checkout {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let project = Project::new(&format!("held-{name}"), "");
         let mut made = Command::new("bash");
         made.args(["-ec", MIXED]).current_dir(project.file(""));
@@ -663,10 +673,14 @@ impl Checkout {
         Self(project)
     }
 
-    /// posse with an agent that runs a command, and the model that it talks to.
-    fn agent(&self, command: &str, arguments: &[&str]) -> (Command, Arc<posse_scripted::Server>) {
-        let server = crate::crash::serve(&turns::commands(&[command]));
-        let mut posse = self.0.posse(&[&["-p", "go"], arguments].concat());
+    /// posse with an agent that runs commands, and the model that it talks to.
+    pub(crate) fn agent(
+        &self,
+        commands: &[&str],
+        arguments: &[&str],
+    ) -> (Command, Arc<posse_scripted::Server>) {
+        let server = crate::crash::serve(&turns::commands(commands));
+        let mut posse = self.0.posse(arguments);
         // Toolchains are in the home of the user who runs the tests.
         for name in ["HOME", "PATH"] {
             posse.env(name, std::env::var_os(name).unwrap());
@@ -700,7 +714,10 @@ fn usual_work_is_not_refused() {
         "echo q >q && git add q && git stash -q && git stash pop -q && test -e q",
         "git worktree add -q linked -b linked && git -C linked status && git worktree remove linked",
     ] {
-        let (mut posse, _server) = checkout.agent(command, &["--permission-mode", "acceptEdits"]);
+        let (mut posse, _server) = checkout.agent(
+            &[command],
+            &["-p", "go", "--permission-mode", "acceptEdits"],
+        );
         posse.args(["--output-format", "json"]);
         let output = posse.output().unwrap();
         let result: Value = serde_json::from_str(&stdout(&output)).unwrap();
@@ -742,8 +759,15 @@ fn packages_are_installed_if_their_hosts_are_allowed_and_the_users_caches_stay_a
     let before = cached("smawk-");
     for (hosts, command) in INSTALLS {
         let settings = format!(r#"{{"sandbox": {{"hosts": ["{hosts}"]}}}}"#);
-        let arguments = ["--permission-mode", "acceptEdits", "--settings", &settings];
-        let (mut posse, _server) = checkout.agent(command, &arguments);
+        let arguments = [
+            "-p",
+            "go",
+            "--permission-mode",
+            "acceptEdits",
+            "--settings",
+            &settings,
+        ];
+        let (mut posse, _server) = checkout.agent(&[command], &arguments);
         posse.args(["--output-format", "json"]);
         let output = posse.output().unwrap();
         let result: Value = serde_json::from_str(&stdout(&output)).unwrap();
@@ -756,17 +780,28 @@ fn packages_are_installed_if_their_hosts_are_allowed_and_the_users_caches_stay_a
     assert_eq!(cached("smawk-"), before);
 }
 
+// proves PE-09 (part: usual work)
 // proves PE-12 (part: told)
 #[test]
 fn in_default_mode_usual_work_is_one_question_that_names_the_path() {
     let checkout = Checkout::new("usual-default");
+    let installs = INSTALLS.map(|(_, command)| command);
+    let settings = r#"{"sandbox": {"hosts": ["@crates", "@npm", "@pypi"]}}"#;
     for (command, path) in [
         ("cargo check -q --offline", "Cargo.lock"),
+        ("cargo test -q --offline", "target/"),
         ("gcc a.c", "a.out"),
+        ("make && ./made", "made"),
         ("touch y && git add y && git commit -qm y", "y"),
         ("git commit -q --allow-empty -m empty", ".git/"),
+        ("git rebase -q main", ".git/"),
+        ("git worktree add -q linked -b linked", ""),
+        (installs[0], "Cargo.toml"),
+        (installs[1], "node_modules"),
+        (installs[2], "v"),
     ] {
-        let (mut posse, _server) = checkout.agent(command, &["--on-question", "wait"]);
+        let arguments = ["-p", "go", "--on-question", "wait", "--settings", settings];
+        let (mut posse, _server) = checkout.agent(&[command], &arguments);
         posse.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut asking = Asking {
             project: &checkout.0,
@@ -779,8 +814,32 @@ fn in_default_mode_usual_work_is_one_question_that_names_the_path() {
             why.contains(&named.display().to_string()),
             "{command}: {why}"
         );
+        // Another question would not be answered.
         let told = asking.answer(&question, &["allow"]);
         assert!(!told.contains("exit code"), "{command}: {told}");
+    }
+}
+
+// proves PE-09 (part: usual work)
+#[test]
+fn in_default_mode_tests_that_leave_nothing_are_not_asked_about() {
+    let checkout = Checkout::new("usual-reading");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root.canonicalize().unwrap();
+    let pytest = format!("{}/target/venv/bin/python -m pytest -q", root.display());
+    for command in ["npm test", "node server.js", &pytest, "git status"] {
+        let arguments = ["-p", "go", "--output-format", "json"];
+        let (mut posse, _server) = checkout.agent(&[command], &arguments);
+        let output = posse.output().unwrap();
+        let result: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        let told = result["result"].as_str().unwrap();
+        let is_refused = told.contains("exit code") || told.contains("the sandbox");
+        assert!(!is_refused, "{command}: {told}");
+        assert_eq!(
+            result["permission_denials"],
+            serde_json::json!([]),
+            "{command}"
+        );
     }
 }
 

@@ -30,6 +30,7 @@ mod git_programs;
 mod guardian;
 mod held;
 mod hosts;
+mod hour;
 mod mail;
 mod memory;
 mod model;
