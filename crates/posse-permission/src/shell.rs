@@ -89,9 +89,12 @@ pub struct CommandWords {
     pub only_reads: bool,
 }
 
-/// Returns what a command's words tell.
-pub fn words(command: &str, workspace: &Workspace) -> CommandWords {
-    let disk = CommandDisk::default();
+/// Returns what a command's words tell. `has_plain_git` as in [`CommandDisk`].
+pub fn words(command: &str, workspace: &Workspace, has_plain_git: bool) -> CommandWords {
+    let disk = CommandDisk {
+        has_plain_git,
+        ..CommandDisk::default()
+    };
     let line = Line::read(command, &disk, workspace);
     let files = line.script.files.iter().map(|file| &file.name);
     let words = line.arguments().chain(files);
@@ -417,7 +420,7 @@ impl<'a> Line<'a> {
             ));
         }
         let text = texts(&command.words).join(" ");
-        let Some((pattern, words)) = fitting(&command.words, allowing)? else {
+        let Some((pattern, words)) = fitting(&command.words, allowing, self.disk)? else {
             return Err(unallowed(&format!("Bash({text})")));
         };
         if pattern.is_exact() {
@@ -676,6 +679,7 @@ impl<'a> Line<'a> {
 fn fitting<'w, 'p>(
     words: &'w [Word],
     allowing: &[&'p CommandPattern],
+    disk: &CommandDisk,
 ) -> Result<Option<(&'p CommandPattern, &'w [Word])>, String> {
     let mut words = words;
     loop {
@@ -686,7 +690,7 @@ fn fitting<'w, 'p>(
         }
         let texts = texts(words);
         let joined = joined(words);
-        let free = free::pattern(texts.first().unwrap_or(&""));
+        let free = free::pattern(&texts, disk);
         let mut fitting: Vec<&CommandPattern> = allowing
             .iter()
             .copied()

@@ -1,5 +1,12 @@
 //! Which settings of a repository make git run nothing.
 
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::git_index::gitlinks;
+use crate::layout::small_file;
+
 /// Sections whose settings run nothing in the calls that posse makes: none fetches, sends, signs,
 /// merges or opens an editor, and hooks are turned off.
 const SECTIONS: [&str; 50] = [
@@ -134,6 +141,43 @@ pub fn first_that_runs(settings: &str) -> Option<String> {
     })
 }
 
+/// Returns true if git runs nothing of the repository around a directory while it only reads there.
+/// That asks for a repository that is as new: without submodules, missing objects, and settings that
+/// a new one does not have.
+pub fn reads_run_nothing(directory: &Path) -> bool {
+    let has = |path: &Path, name: &str| fs::symlink_metadata(path.join(name)).is_ok();
+    for path in directory.ancestors() {
+        let git = path.join(".git");
+        if fs::symlink_metadata(&git).is_ok_and(|found| found.is_dir()) {
+            let elsewhere = ["commondir", "config.worktree", "modules"];
+            return !elsewhere.iter().any(|name| has(&git, name))
+                && !has(path, ".gitmodules")
+                && small_file(&git.join("config")).is_some_and(|it| is_plain(&it))
+                && has_no_gitlinks(&git.join("index"));
+        }
+        // Git takes a directory with these for a repository, too.
+        if has(path, "HEAD") || has(path, ".git") {
+            return false;
+        }
+    }
+    false
+}
+
+fn is_plain(settings: &[u8]) -> bool {
+    let settings = String::from_utf8_lossy(settings);
+    let fetches = ["partialclone", "promisor"];
+    let lower = settings.to_ascii_lowercase();
+    is_of_new(&settings) && !fetches.iter().any(|name| lower.contains(name))
+}
+
+/// Returns true if an index names no repository within; also if there is none yet.
+fn has_no_gitlinks(index: &Path) -> bool {
+    match fs::read(index) {
+        Ok(index) => gitlinks(&index).is_some_and(|found| found.is_empty()),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
+}
+
 /// Returns true if a settings file says no more than that of a new repository.
 pub(crate) fn is_of_new(settings: &str) -> bool {
     let is_known = |section: &str, key: &str| {
@@ -212,6 +256,53 @@ mod tests {
         ] {
             assert!(!is_of_new(&format!("{new}{more}\n")), "{more}");
         }
+    }
+
+    #[test]
+    fn reading_runs_nothing_in_a_repository_that_is_as_new() {
+        let plain = "[core]\n\tbare = false\n";
+        type Change = fn(&Path);
+        let cases: [(Change, bool); 8] = [
+            (|_| {}, true),
+            (
+                |top| fs::write(top.join(".git/index"), "odd").unwrap(),
+                false,
+            ),
+            (|top| fs::write(top.join(".gitmodules"), "").unwrap(), false),
+            (
+                |top| fs::write(top.join(".git/commondir"), "..").unwrap(),
+                false,
+            ),
+            (|top| fs::write(top.join("deep/HEAD"), "").unwrap(), false),
+            (
+                |top| fs::write(top.join("deep/.git"), "gitdir: x").unwrap(),
+                false,
+            ),
+            (
+                |top| fs::write(top.join(".git/config"), "[core]\n\tfsmonitor = ./x").unwrap(),
+                false,
+            ),
+            (
+                |top| {
+                    let settings = "[remote \"origin\"]\n\tpromisor = true";
+                    fs::write(top.join(".git/config"), settings).unwrap();
+                },
+                false,
+            ),
+        ];
+        for (at, (change, expected)) in cases.into_iter().enumerate() {
+            let top = tempfile::tempdir().unwrap();
+            fs::create_dir_all(top.path().join(".git")).unwrap();
+            fs::create_dir(top.path().join("deep")).unwrap();
+            fs::write(top.path().join(".git/config"), plain).unwrap();
+            change(top.path());
+            assert_eq!(
+                reads_run_nothing(&top.path().join("deep")),
+                expected,
+                "{at}"
+            );
+        }
+        assert!(!reads_run_nothing(Path::new("/proc")));
     }
 
     #[test]

@@ -30,7 +30,7 @@ mod trial;
 pub use after::{DeepWatch, Finding, KnownTree, Watch};
 pub use codec::MessageError;
 pub use environment::{CONFINED, NamedProxy, inside as environment_inside};
-pub use git_settings::first_that_runs;
+pub use git_settings::{first_that_runs, reads_run_nothing};
 pub use job::{CONFINE, ConfinedJob, Job, Launcher};
 pub use launch::run_launcher;
 pub use layout::{Repository, Survey};

@@ -76,6 +76,7 @@ impl Rig {
                 guardian: None,
                 sandbox: None,
                 variables: Vec::new(),
+                gate: None,
             }),
             policy: Arc::new(Policy::default()),
             workspace: Arc::new(workspace),

@@ -119,6 +119,7 @@ impl TestRuntime {
                 guardian: guardian()?,
                 sandbox: None,
                 variables: Vec::new(),
+                gate: None,
             }),
             policy: Arc::new(policy),
             workspace: Arc::new(Workspace {

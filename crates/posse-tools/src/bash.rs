@@ -31,6 +31,7 @@ use crate::sandbox::{AfterCommand, CommandRequest, ConfinedCommand, Sandbox};
 use crate::shell::{Bounds, How, OF_A_REPOSITORY, RunningShell, Starter};
 use crate::shell_command::{ShellCommand, ShellStart};
 use crate::watchdog::Watchdog;
+use crate::worktree::CheckoutGate;
 pub use foreground::{ForegroundBash, ForegroundBashInput};
 
 /// Default time limit of a command in milliseconds.
@@ -39,6 +40,9 @@ const LIMIT: u64 = 120_000;
 const MOST: u64 = 600_000;
 /// Length of a title, in characters of the command.
 const TITLE: usize = 80;
+
+/// Keeps git from writing, and from fetching what it lacks, in a command that only reads.
+const READING: [(&str, &str); 2] = [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1")];
 
 /// What the model is told about commands.
 const ABOUT: &str = "Runs a command with bash in the working directory and returns its output \
@@ -58,6 +62,8 @@ pub struct Bash {
     sandbox: Option<Sandbox>,
     /// Variables of commands outside.
     variables: Vec<(OsString, OsString)>,
+    /// Says where git may read without being asked about; nowhere if there is none.
+    gate: Option<Arc<dyn CheckoutGate>>,
 }
 
 /// Input of Bash.
@@ -84,11 +90,13 @@ impl Bash {
         guardian: Option<Watchdog>,
         sandbox: Option<Sandbox>,
         variables: Vec<(OsString, OsString)>,
+        gate: Option<Arc<dyn CheckoutGate>>,
     ) -> Self {
         Self {
             guardian,
             sandbox,
             variables,
+            gate,
         }
     }
 
@@ -108,7 +116,12 @@ impl Bash {
         else {
             return Err(tell("the shell was permitted no command"));
         };
-        let (now, _) = command_disk::look(command, workspace);
+        let (now, only_reads) = command_disk::look(command, workspace, self.gate.as_deref());
+        if disk.has_plain_git && !now.has_plain_git {
+            return Err(tell(
+                "the repository's settings have changed since the command was judged: call it again",
+            ));
+        }
         if let Some(path) = command_disk::changed(disk, &now) {
             return Err(tell(format!(
                 "{} leads elsewhere since the command was judged: call it again",
@@ -129,7 +142,7 @@ impl Bash {
                 return Err(tell("Not run: there is no sandbox that could hold it"));
             }
             None => (
-                outside(command, context, &self.variables),
+                outside(command, context, self.variables_of(only_reads)),
                 Launcher::this_program(),
                 AfterCommand::default(),
             ),
@@ -144,6 +157,13 @@ impl Bash {
         proxy.into_iter().for_each(|proxy| after.served_by(proxy));
         let started = RunningShell::start(&start, &context.marker, starter, socket).await;
         Ok((started.map_err(failed)?, after))
+    }
+
+    /// Returns the variables of a command outside.
+    fn variables_of(&self, only_reads: bool) -> Vec<(OsString, OsString)> {
+        let reading = READING.iter().filter(|_| only_reads);
+        let reading = reading.map(|(name, value)| (name.into(), value.into()));
+        self.variables.iter().cloned().chain(reading).collect()
     }
 
     /// Starts the proxy of a command that has one.
@@ -201,7 +221,11 @@ impl Bash {
 }
 
 /// Returns a command that runs outside the sandbox.
-fn outside(command: &str, context: &ToolContext, variables: &[(OsString, OsString)]) -> ShellStart {
+fn outside(
+    command: &str,
+    context: &ToolContext,
+    variables: Vec<(OsString, OsString)>,
+) -> ShellStart {
     // In a worktree, git must find the worktree and not what the environment names.
     let without = match context.workspace.mirror {
         Some(_) => OF_A_REPOSITORY,
@@ -212,7 +236,7 @@ fn outside(command: &str, context: &ToolContext, variables: &[(OsString, OsStrin
         cwd: context.workspace.cwd.clone(),
         marker: (&context.marker).into(),
         without: without.iter().map(Into::into).collect(),
-        variables: variables.to_vec(),
+        variables,
     })
 }
 
@@ -235,7 +259,8 @@ impl TypedTool for Bash {
             ));
         }
         let is_background = input.run_in_background == Some(true);
-        let (disk, only_reads) = command_disk::look(&input.command, workspace);
+        let (disk, only_reads) =
+            command_disk::look(&input.command, workspace, self.gate.as_deref());
         let only_reads = only_reads && !is_background;
         Ok(Intent {
             read_only: only_reads,

@@ -8,6 +8,9 @@ use std::path::{Component, Path, PathBuf};
 
 use posse_permission::{behind_proc, words};
 use posse_port::tool::{CommandDisk, LeadKind, PathLead, Workspace};
+use posse_sandbox::reads_run_nothing;
+
+use crate::worktree::CheckoutGate;
 
 /// Maximum number of paths that are looked at.
 const MOST_PATHS: usize = 2000;
@@ -15,10 +18,18 @@ const MOST_PATHS: usize = 2000;
 const MOST_LINKS: usize = 40;
 
 /// Looks at the paths that a command names. Returns what is there, and whether the command only
-/// reads, as far as its words tell.
-pub(crate) fn look(command: &str, workspace: &Workspace) -> (CommandDisk, bool) {
-    let words = words(command, workspace);
+/// reads, as far as its words tell. The gate says where git may read.
+pub(crate) fn look(
+    command: &str,
+    workspace: &Workspace,
+    gate: Option<&dyn CheckoutGate>,
+) -> (CommandDisk, bool) {
+    let cwd = &workspace.cwd;
+    let is_plain = |gate: &dyn CheckoutGate| reads_run_nothing(cwd) && gate.allows(cwd);
+    let has_plain_git = command.contains("git") && gate.is_some_and(is_plain);
+    let words = words(command, workspace, has_plain_git);
     let disk = CommandDisk {
+        has_plain_git,
         is_cut: words.paths.len() > MOST_PATHS,
         leads: words
             .paths
@@ -97,7 +108,7 @@ mod tests {
     use super::*;
 
     fn look(command: &str, workspace: &Workspace) -> CommandDisk {
-        super::look(command, workspace).0
+        super::look(command, workspace, None).0
     }
 
     #[test]

@@ -41,6 +41,7 @@ mod worktree;
 mod write;
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use posse_port::tool::{Toolbox, typed};
 
@@ -79,12 +80,14 @@ pub struct ToolsConfig {
     pub sandbox: Option<Sandbox>,
     /// Variables of commands outside, beside those of this process.
     pub variables: Vec<(OsString, OsString)>,
+    /// Says where git may read without being asked about; nowhere if there is none.
+    pub gate: Option<Arc<dyn CheckoutGate>>,
 }
 
 /// Returns all tools, by name. Nothing that costs time happens here: the HTTP client is built
 /// with the first fetch, the watchdog started with the first command.
 pub fn all(means: ToolsConfig) -> Toolbox {
-    let bash = Bash::new(means.guardian, means.sandbox, means.variables);
+    let bash = Bash::new(means.guardian, means.sandbox, means.variables, means.gate);
     Toolbox::from_iter([
         if means.background {
             typed(bash)

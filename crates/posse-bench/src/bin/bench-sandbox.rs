@@ -164,6 +164,7 @@ impl Ground {
             guardian: Some(Watchdog::new(posse)),
             sandbox: Some(sandbox),
             variables: Vec::new(),
+            gate: None,
         });
         let tool = tools.get("Bash").cloned().ok_or("no Bash")?;
         let workspace = Workspace {

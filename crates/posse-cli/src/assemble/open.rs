@@ -629,10 +629,12 @@ fn setup(
     let sandbox = sandbox::sandbox(&settings.sandbox, &settings.env, store.file());
     Ok(Setup {
         tools: match config.which {
-            None if config.purpose != ProcessPurpose::Host => tools::tools(settings, sandbox),
+            None if config.purpose != ProcessPurpose::Host => {
+                tools::tools(settings, sandbox, config.flags.trusts)
+            }
             // A resumed model knows the tools it was offered; rules deny each call. A forbidden
             // tool is also needed to end what it left running when its process died.
-            _ => tools::all_tools(settings, sandbox),
+            _ => tools::all_tools(settings, sandbox, config.flags.trusts),
         },
         policy: Arc::new(settings.policy.clone()),
         workspace,

@@ -1,12 +1,13 @@
 //! The tools of agents, and the watchdog that ends what their commands leave running.
 
 use std::ffi::OsString;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use posse_port::tool::Toolbox;
 pub(crate) use posse_tools::GUARD;
 use posse_tools::{Reach, Sandbox, ToolsConfig, Watchdog};
 
+use super::trust_gate::TrustGate;
 use crate::config::settings::Settings;
 
 /// The watchdog of this process, shared by the commands of all agents.
@@ -16,21 +17,23 @@ static GUARDIAN: LazyLock<Watchdog> = LazyLock::new(|| {
     Watchdog::new(posse)
 });
 
-/// Returns the tools of an agent, without those that rules forbid entirely.
-pub(crate) fn tools(settings: &Settings, sandbox: Option<Sandbox>) -> Toolbox {
-    let mut tools = all_tools(settings, sandbox);
+/// Returns the tools of an agent, without those that rules forbid entirely. If `trusts`, every
+/// workspace is trusted.
+pub(crate) fn tools(settings: &Settings, sandbox: Option<Sandbox>, trusts: bool) -> Toolbox {
+    let mut tools = all_tools(settings, sandbox, trusts);
     tools.retain(|tool| !settings.policy.forbids_tool(tool));
     tools
 }
 
 /// Returns all tools.
-pub(crate) fn all_tools(settings: &Settings, sandbox: Option<Sandbox>) -> Toolbox {
+pub(crate) fn all_tools(settings: &Settings, sandbox: Option<Sandbox>, trusts: bool) -> Toolbox {
     posse_tools::all(ToolsConfig {
         reach: Reach::Public,
         background: true,
         guardian: Some(GUARDIAN.clone()),
         sandbox,
         variables: settings.env.clone(),
+        gate: Some(Arc::new(TrustGate { trusts })),
     })
 }
 

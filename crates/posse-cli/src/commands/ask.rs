@@ -111,7 +111,7 @@ impl AskCommand {
             let settings = Settings::at(&session.cwd, FlagSettings::default())?;
             return Ok(AskKind::Memory(Box::new(NoteTools {
                 // They only edit notes.
-                tools: tools::tools(&settings, None),
+                tools: tools::tools(&settings, None, false),
                 policy: Arc::new(settings.policy),
                 spill: directories::spill()?,
                 home: environment::home().map(|home| home.canonicalize().unwrap_or(home)),

@@ -27,6 +27,7 @@ mod earlier;
 mod flags;
 mod foreign_files;
 mod git_programs;
+mod git_reads;
 mod guardian;
 mod held;
 mod hosts;

@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use posse_port::tool::CommandDisk;
+
 use crate::pattern::CommandPattern;
 
 /// Programs that run nothing of a repository, and change nothing with any words that rules with `*`
@@ -77,7 +79,29 @@ static PATTERNS: LazyLock<HashMap<&str, CommandPattern>> = LazyLock::new(|| {
     READING.iter().map(pattern).collect()
 });
 
-/// Returns the rule that covers a program, if it is one of them.
-pub(super) fn pattern<'a>(program: &str) -> Option<&'a CommandPattern> {
-    PATTERNS.get(program)
+/// Subcommands of git that only read. They run what the settings of a repository name.
+const GIT: &[&str] = &[
+    "blame",
+    "describe",
+    "diff",
+    "log",
+    "ls-files",
+    "rev-parse",
+    "shortlog",
+    "show",
+    "status",
+];
+
+static GIT_PATTERNS: LazyLock<HashMap<&str, CommandPattern>> = LazyLock::new(|| {
+    let pattern = |name: &&'static str| (*name, CommandPattern::new(&format!("git {name} *")));
+    GIT.iter().map(pattern).collect()
+});
+
+/// Returns the rule that covers a command, if it is one of them.
+pub(super) fn pattern(words: &[&str], disk: &CommandDisk) -> Option<&'static CommandPattern> {
+    match words {
+        ["git", name, ..] if disk.has_plain_git => GIT_PATTERNS.get(*name),
+        [program, ..] => PATTERNS.get(*program),
+        [] => None,
+    }
 }

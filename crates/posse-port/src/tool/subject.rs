@@ -76,6 +76,8 @@ pub struct CommandDisk {
     pub leads: Vec<PathLead>,
     /// True if the command names more paths than were looked at.
     pub is_cut: bool,
+    /// True if git runs nothing of the repository while it only reads there.
+    pub has_plain_git: bool,
 }
 
 /// A path that is more than its text says: links lead elsewhere, a file has other names, or it is a

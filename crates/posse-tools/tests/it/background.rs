@@ -278,6 +278,7 @@ fn where_nothing_may_go_on_the_model_does_not_hear_of_it() {
             guardian: None,
             sandbox: None,
             variables: Vec::new(),
+            gate: None,
         };
         Arc::clone(posse_tools::all(means).get("Bash").unwrap())
     };

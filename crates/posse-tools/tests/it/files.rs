@@ -458,6 +458,7 @@ fn inputs_are_closed_and_descriptions_short() {
         guardian: None,
         sandbox: None,
         variables: Vec::new(),
+        gate: None,
     });
     assert_eq!(
         tools.names(),

@@ -143,6 +143,7 @@ pub(crate) fn tool(name: &str, reach: Reach) -> Arc<dyn Tool> {
         guardian: None,
         sandbox: None,
         variables: Vec::new(),
+        gate: None,
     };
     Arc::clone(posse_tools::all(means).get(name).unwrap())
 }

@@ -86,6 +86,7 @@ fn setup(directory: &Path) -> Setup {
             guardian: None,
             sandbox: None,
             variables: Vec::new(),
+            gate: None,
         }),
         policy: Arc::new(Policy::default()),
         workspace: Arc::new(workspace),
