@@ -26,6 +26,7 @@ impl Asked {
 }
 
 /// Lets an agent work for an hour, and returns what a person was asked.
+#[expect(clippy::print_stdout, reason = "what is asked is the figure")]
 fn asked(name: &str, arguments: &[&str], sandbox: &str) -> Vec<Asked> {
     let commands: Vec<&str> = HOUR.lines().collect();
     assert_eq!(commands.len(), 200);
