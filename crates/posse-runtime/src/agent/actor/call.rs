@@ -310,7 +310,7 @@ pub(super) fn on_reply(actor: &mut Actor, called: ModelReturn, work: &mut Work) 
         took,
         mut call_reservation,
     } = called;
-    work.api += took;
+    work.time.api += took;
     let mut charges = call_cost::charges(
         &*actor.ports.prices,
         &actor.spending.model,

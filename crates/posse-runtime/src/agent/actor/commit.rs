@@ -16,7 +16,7 @@ use posse_protocol::{Entry, EntryKind, EventKind, Message, Outcome, RunEnd};
 
 use crate::agent::actor::lead::HEAL;
 use crate::agent::actor::tasks::OwnTasks;
-use crate::agent::actor::work::Work;
+use crate::agent::actor::work::{RunTime, Work};
 use crate::agent::actor::{
     Actor, GRACE, Identity, LONG_GRACE, SubAgent, answered, call, fork, instructions, lead, marker,
     model, questions, report, shells, skills, sub_agent, tasks, teammate, wall_ms,
@@ -85,7 +85,7 @@ impl Actor {
             false => Following::Other,
         };
         let asked = questions::complete(self, &mut commit).await?;
-        let committed = self.commit(commit, work.began, following).await?;
+        let committed = self.commit(commit, work.time.began, following).await?;
         questions::on_asked(self, asked, work).await;
         tasks::note_tasks(self, own, &committed.results);
         self.tell_operated(&calls, committed.results, work);
@@ -132,12 +132,12 @@ impl Actor {
             Effect::SetMode(mode) => self.machine.set_mode(mode),
             Effect::AskAgain(left) => questions::ask_again(self, left, work).await?,
             Effect::Emit(kind) => {
-                sub_agent::note_call(self, &kind, work.began);
+                sub_agent::note_call(self, &kind, work.time.began);
                 self.sink.emit(kind).await;
             }
             Effect::Begin => {
                 work.heal = None;
-                (work.began, work.api) = (self.ports.clock.now(), Duration::ZERO);
+                work.time = RunTime::since(self.ports.clock.now());
                 self.sink.emit(EventKind::Started).await;
                 teammate::on_run_started(self).await;
             }

@@ -26,8 +26,8 @@ pub(super) fn run_ended(actor: &Actor, ended: Ended, work: &Work, busy: usize) -
         below,
         misses,
         live: live_runs_and_mail(actor) + busy,
-        duration_ms: millis(actor.ports.clock.now().saturating_sub(work.began)),
-        api_ms: millis(work.api),
+        duration_ms: millis(actor.ports.clock.now().saturating_sub(work.time.began)),
+        api_ms: millis(work.time.api),
         denials: run.denials,
     }))
 }

@@ -59,10 +59,8 @@ pub(super) struct Work {
     pub(super) overdue: Option<BoxFuture<'static, ()>>,
     /// Questions that others ask by it.
     pub(super) side_questions: Vec<SideQuestion>,
-    /// Time when the run began.
-    pub(super) began: Duration,
-    /// Time spent in model calls of the run.
-    pub(super) api: Duration,
+    /// When the run began, and what of it went to model calls.
+    pub(super) time: RunTime,
     /// True while commands may come.
     pub(super) open: bool,
     /// True once it was told to stop.
@@ -91,8 +89,7 @@ impl Work {
             heal: None,
             overdue: None,
             side_questions: Vec::new(),
-            began,
-            api: Duration::ZERO,
+            time: RunTime::since(began),
             open: true,
             stopping: false,
             completed: false,
@@ -105,6 +102,21 @@ impl Work {
     /// Returns true while something is in progress that a person has started.
     pub(super) fn is_busy(&self) -> bool {
         self.skills.is_busy() || !self.person_shells.is_empty()
+    }
+}
+
+/// The time of a run.
+pub(super) struct RunTime {
+    /// When it began.
+    pub(super) began: Duration,
+    /// How long its model calls took.
+    pub(super) api: Duration,
+}
+
+impl RunTime {
+    pub(super) fn since(began: Duration) -> Self {
+        let api = Duration::ZERO;
+        Self { began, api }
     }
 }
 
