@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use posse_port::tool::CommandDisk;
 
+use super::GIT_READERS;
 use crate::pattern::CommandPattern;
 
 /// Programs that run nothing of a repository, and change nothing with any words that rules with `*`
@@ -79,22 +80,10 @@ static PATTERNS: LazyLock<HashMap<&str, CommandPattern>> = LazyLock::new(|| {
     READING.iter().map(pattern).collect()
 });
 
-/// Subcommands of git that only read. They run what the settings of a repository name.
-const GIT: &[&str] = &[
-    "blame",
-    "describe",
-    "diff",
-    "log",
-    "ls-files",
-    "rev-parse",
-    "shortlog",
-    "show",
-    "status",
-];
-
+/// Git runs what the settings of a repository name, also if it only reads.
 static GIT_PATTERNS: LazyLock<HashMap<&str, CommandPattern>> = LazyLock::new(|| {
     let pattern = |name: &&'static str| (*name, CommandPattern::new(&format!("git {name} *")));
-    GIT.iter().map(pattern).collect()
+    GIT_READERS.iter().map(pattern).collect()
 });
 
 /// Returns the rule that covers a command, if it is one of them.
