@@ -10,7 +10,7 @@ use rustix::net::{
 };
 
 /// How many descriptors can go at once.
-const MOST: usize = 4;
+const MOST: usize = 8;
 
 /// Returns the two ends of a connection that keeps messages apart, and each with its descriptors.
 pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {

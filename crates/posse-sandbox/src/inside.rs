@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -19,6 +19,7 @@ use rustix::thread::set_no_new_privs;
 use crate::error::{LaunchError, Step as _};
 use crate::fence::{self, HandlesTcp};
 use crate::filter::{self, Sockets};
+use crate::handover;
 use crate::job::{Job, Orders};
 use crate::mounts;
 use crate::plan::{MountKind, Plan};
@@ -41,6 +42,7 @@ pub(crate) fn run() -> Result<ExitCode, LaunchError> {
     set_parent_process_death_signal(Some(Signal::KILL)).step("follow the launcher")?;
     let connection = std::io::stdin().as_fd().try_clone_to_owned();
     let mut connection = UnixStream::from(connection.step("take the connection")?);
+    let input = handover::receive(&connection).step("take the input")?;
     let mut orders = Vec::new();
     connection
         .read_to_end(&mut orders)
@@ -56,7 +58,7 @@ pub(crate) fn run() -> Result<ExitCode, LaunchError> {
     match &orders.job {
         None => trial::check_inside(),
         Some(job) => {
-            let status = run_job(job)?;
+            let status = run_job(job, input.into_iter().next())?;
             tell_left(settle());
             // The launcher is told what an exit code cannot say.
             connection
@@ -95,9 +97,12 @@ fn roots(plan: &Plan) -> impl Iterator<Item = &Path> {
         .filter(|path| path.exists())
 }
 
-/// Starts the job and waits for its end. Returns the raw status that it ended with.
-fn run_job(job: &Job) -> Result<i32, LaunchError> {
+/// Starts the job with its input and waits for its end. Returns the raw status that it ended with.
+fn run_job(job: &Job, input: Option<OwnedFd>) -> Result<i32, LaunchError> {
     let mut command = command(job);
+    if let Some(input) = input {
+        command.stdin(input);
+    }
     // A signal to its group does not reach this process.
     command.process_group(0);
     let_signals_through()?;

@@ -40,67 +40,71 @@ impl Launcher {
     }
 
     /// Returns the command that runs a job within a plan. Output and errors can be set, input
-    /// is `/dev/null`. Its process leads a session of its own; killing it kills everything inside,
+    /// is `/dev/null` unless it is among the [`JobEnds`]. Its process leads a session of its own; killing it kills everything inside,
     /// and so does the end of the thread that starts it. It ends as the job does; if the sandbox
     /// cannot be made, it prints why, runs nothing and exits with code 125.
     pub fn command(&self, plan: &Plan, job: Job) -> io::Result<Command> {
-        self.command_with_proxy(plan, job, None)
+        self.command_with(plan, job, JobEnds::default())
     }
 
-    /// Returns the same command. If its plan has a proxy, it sends through the socket a descriptor
-    /// on which the proxy accepts the job's connections, before the job starts.
-    pub fn command_with_proxy(
-        &self,
-        plan: &Plan,
-        job: Job,
-        socket: Option<BorrowedFd<'_>>,
-    ) -> io::Result<Command> {
+    /// Returns the same command, with ends of connections that the job has.
+    pub fn command_with(&self, plan: &Plan, job: Job, ends: JobEnds<'_>) -> io::Result<Command> {
         let temporary = match plan.tier() {
             Tier::B => plan.temporary.as_path(),
             _ => Path::new(TEMPORARY),
         };
-        let socket = socket.filter(|_| plan.has_proxy());
-        let proxy = match socket {
+        let ends = JobEnds {
+            proxy: ends.proxy.filter(|_| plan.has_proxy()),
+            ..ends
+        };
+        let proxy = match ends.proxy {
             Some(_) => NamedProxy::Inner(PROXY_PORT),
             None if plan.shares_network() => NamedProxy::Outer,
             None => NamedProxy::None,
         };
         let environment = environment::inside(job.environment, temporary, proxy);
         let job = Job { environment, ..job };
-        self.command_of(plan, Some(job), socket)
+        self.command_of(plan, Some(job), ends)
     }
 
     /// Returns the command that finds out whether a plan holds: it exits with 0 if it does.
     pub(crate) fn trial(&self, plan: &Plan) -> io::Result<Command> {
-        self.command_of(plan, None, None)
+        self.command_of(plan, None, JobEnds::default())
     }
 
     #[expect(
         clippy::disallowed_methods,
         reason = "nothing is started here; the caller starts it"
     )]
-    fn command_of(
-        &self,
-        plan: &Plan,
-        job: Option<Job>,
-        socket: Option<BorrowedFd<'_>>,
-    ) -> io::Result<Command> {
+    fn command_of(&self, plan: &Plan, job: Option<Job>, ends: JobEnds<'_>) -> io::Result<Command> {
         let orders = Orders {
             plan: plan.clone(),
             job,
             parent: std::process::id(),
+            has_input: ends.input.is_some(),
         };
         let mut file = File::from(memfd_create(ORDERS, MemfdFlags::CLOEXEC)?);
         file.write_all(&orders.to_bytes())?;
         file.rewind()?;
         // They wait in the connection until the launcher takes them, however long that is.
         let (ours, theirs) = handover::pair()?;
-        let descriptors = [Some(file.as_fd()), socket].into_iter().flatten();
+        let descriptors = [Some(file.as_fd()), ends.input, ends.proxy];
+        let descriptors = descriptors.into_iter().flatten();
         handover::send(&ours, &descriptors.collect::<Vec<_>>())?;
         let mut command = Command::new(&self.0);
         command.arg(CONFINE).env_clear().stdin(theirs);
         Ok(command)
     }
+}
+
+/// Ends of connections that a job is given.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JobEnds<'a> {
+    /// What it reads as its standard input.
+    pub input: Option<BorrowedFd<'a>>,
+    /// The socket through which the launcher sends a descriptor on which the proxy accepts the
+    /// job's connections, before the job starts. Only used if its plan has a proxy.
+    pub proxy: Option<BorrowedFd<'a>>,
 }
 
 /// A program to be run, with its surroundings.
@@ -132,6 +136,7 @@ impl ConfinedJob {
             plan: self.plan.clone(),
             job: Some(self.job.clone()),
             parent: 0,
+            has_input: false,
         };
         orders.to_bytes()
     }
@@ -152,6 +157,8 @@ pub(crate) struct Orders {
     pub(crate) job: Option<Job>,
     /// The process that must be alive.
     pub(crate) parent: u32,
+    /// True if the input of the job comes with them.
+    pub(crate) has_input: bool,
 }
 
 impl Orders {
@@ -159,6 +166,7 @@ impl Orders {
         let mut out = Encoder::default();
         let plan = self.plan.to_bytes();
         out.number(u64::from(self.parent));
+        out.byte(self.has_input.into());
         out.number(plan.len() as u64);
         let mut out = [out.finish(), plan].concat();
         let mut job = Encoder::default();
@@ -185,6 +193,7 @@ impl Orders {
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, MessageError> {
         let mut fields = Decoder::new(bytes);
         let parent = u32::try_from(fields.number()?).map_err(|_| MessageError)?;
+        let has_input = fields.byte()? != 0;
         let length = usize::try_from(fields.number()?).map_err(|_| MessageError)?;
         let (plan, job) = fields.rest().split_at_checked(length).ok_or(MessageError)?;
         let plan = Plan::from_bytes(plan)?;
@@ -200,6 +209,11 @@ impl Orders {
             _ => return Err(MessageError),
         };
         fields.end()?;
-        Ok(Self { plan, job, parent })
+        Ok(Self {
+            plan,
+            job,
+            parent,
+            has_input,
+        })
     }
 }

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd as _, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use nix::sched::{CloneFlags, unshare};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
@@ -62,8 +62,8 @@ pub fn run_launcher(words: &[OsString]) -> Option<ExitCode> {
 /// What a launcher is given.
 struct HandedOver {
     orders: File,
-    /// Where it sends what the proxy accepts on.
-    proxy: Option<OwnedFd>,
+    /// The job's input if it has one, and where to send what the proxy accepts on if there is one.
+    ends: Vec<OwnedFd>,
 }
 
 /// Takes what the connection that is its input holds. None if that is not one of `Launcher`'s.
@@ -79,7 +79,7 @@ fn handed_over() -> Option<HandedOver> {
     let is_ours = name.to_string_lossy().starts_with(&expected);
     is_ours.then(|| HandedOver {
         orders,
-        proxy: descriptors.next(),
+        ends: descriptors.collect(),
     })
 }
 
@@ -89,16 +89,21 @@ fn is_first() -> bool {
 
 /// Stage one.
 fn outside(given: HandedOver) -> Result<ExitCode, LaunchError> {
-    let kept = given.proxy.as_ref().map(AsRawFd::as_raw_fd);
     let mut orders = Vec::new();
-    let mut file = given.orders;
+    let HandedOver {
+        orders: mut file,
+        ends,
+    } = given;
     file.read_to_end(&mut orders).step("read the orders")?;
     drop(file);
-    close_inherited(kept).step("close files")?;
+    close_inherited(&ends).step("close files")?;
     let read = Orders::from_bytes(&orders).step("read the orders")?;
-    let nothing = File::open("/dev/null").step("open /dev/null")?;
-    rustix::stdio::dup2_stdin(&nothing).step("replace the input")?;
-    drop(nothing);
+    let mut ends = ends.into_iter();
+    let input = match read.has_input {
+        true => ends.next(),
+        false => None,
+    };
+    take_input(input)?;
     // Fails for a process that leads a group; then a terminal stays, which it must not.
     setsid().step("begin a session")?;
     // Whoever ends a command asks each of its processes first. This one ends with them.
@@ -112,7 +117,7 @@ fn outside(given: HandedOver) -> Result<ExitCode, LaunchError> {
     }
     mounts::prepare_temporary(&read.plan)?;
     make_namespaces(&read.plan)?;
-    if let Some(proxy) = given.proxy {
+    if let Some(proxy) = ends.next() {
         listen_for(proxy).step("listen for the proxy")?;
     }
     // A change of user clears it.
@@ -122,11 +127,21 @@ fn outside(given: HandedOver) -> Result<ExitCode, LaunchError> {
     Ok(end_as(status))
 }
 
-/// Closes what posse's parent has left open for its children, but for one.
-fn close_inherited(kept: Option<i32>) -> io::Result<()> {
+/// Makes this the input of this process, which is nothing if there is none.
+fn take_input(input: Option<OwnedFd>) -> Result<(), LaunchError> {
+    let input = match input {
+        Some(input) => input,
+        None => File::open("/dev/null").step("open /dev/null")?.into(),
+    };
+    rustix::stdio::dup2_stdin(&input).step("replace the input")
+}
+
+/// Closes what posse's parent has left open for its children, but for these.
+fn close_inherited(kept: &[OwnedFd]) -> io::Result<()> {
+    let is_kept = |descriptor: i32| kept.iter().any(|kept| kept.as_raw_fd() == descriptor);
     let open: Vec<i32> = fs::read_dir("/proc/self/fd")?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|descriptor| *descriptor > 2 && Some(*descriptor) != kept)
+        .filter(|descriptor| *descriptor > 2 && !is_kept(*descriptor))
         .collect();
     for descriptor in open {
         // The list itself was open, too, and is not any more.
@@ -160,7 +175,7 @@ fn fenced(orders: &Orders) -> Result<ExitCode, LaunchError> {
         None => trial::check_fence(),
         Some(job) => {
             rights::let_signals_through()?;
-            let error = rights::command(job).exec();
+            let error = rights::command(job).stdin(Stdio::inherit()).exec();
             Err(error).step_at("run", Path::new(&job.program))
         }
     }
@@ -247,6 +262,10 @@ fn start_inside(orders: &[u8]) -> Result<i32, LaunchError> {
         drop(stage);
         child
     };
+    // The job's input goes first. Nobody else may hold it, so that who writes to it notices when the
+    // job closes it.
+    handover::send(&ours, &[io::stdin().as_fd()]).step("send the input")?;
+    take_input(None)?;
     let sent = ours.write_all(orders);
     sent.and_then(|()| ours.shutdown(std::net::Shutdown::Write))
         .step("send the orders")?;

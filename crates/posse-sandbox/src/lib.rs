@@ -31,7 +31,7 @@ pub use after::{DeepWatch, Finding, KnownTree, Watch};
 pub use codec::MessageError;
 pub use environment::{CONFINED, NamedProxy, inside as environment_inside};
 pub use git_settings::{first_that_runs, reads_run_nothing};
-pub use job::{CONFINE, ConfinedJob, Job, Launcher};
+pub use job::{CONFINE, ConfinedJob, Job, JobEnds, Launcher};
 pub use launch::run_launcher;
 pub use layout::{Repository, Survey};
 pub use plan::{Mount, MountKind, Plan, PlanError};

@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use posse_port::clock::Clock;
-use posse_sandbox::Launcher;
+use posse_sandbox::{JobEnds, Launcher};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
@@ -215,8 +215,11 @@ fn start_own(
         )?,
         ShellStart::Within(confined) => {
             let (plan, job) = (&confined.plan, confined.job.clone());
-            let proxy = ends.proxy.as_ref().map(AsFd::as_fd);
-            let mut command = launcher.command_with_proxy(plan, job, proxy)?;
+            let ends = JobEnds {
+                input: None,
+                proxy: ends.proxy.as_ref().map(AsFd::as_fd),
+            };
+            let mut command = launcher.command_with(plan, job, ends)?;
             command
                 .stdout(printed.try_clone()?)
                 .stderr(printed.try_clone()?);

@@ -5,6 +5,8 @@ mod payloads;
 mod scene;
 
 use std::ffi::OsString;
+use std::io::{Read as _, Write as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
@@ -14,7 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use posse_port::confinement::{Confinement, NetworkAccess, Tier};
-use posse_sandbox::{Backend as _, Job, KernelSupport, Launcher, Linux, Plan, Surroundings};
+use posse_sandbox::{
+    Backend as _, Job, JobEnds, KernelSupport, Launcher, Linux, Plan, Surroundings,
+};
 
 /// How long a killed process's commands may live.
 const SOON: Duration = Duration::from_secs(1);
@@ -184,6 +188,52 @@ fn what_a_command_leaves_behind_gets_a_moment_and_is_told() {
     assert_eq!(ended.status.code(), Some(4));
     let told = "(2 processes were still running when the shell ended; now ended, too)\n";
     assert_eq!(text(&ended.stderr), told);
+}
+
+#[test]
+fn a_job_reads_what_it_is_given_and_closing_its_input_is_noticed() {
+    let place = Place::new("input");
+    let support = probed();
+    for support in [
+        support,
+        KernelSupport {
+            namespaces: false,
+            ..support
+        },
+    ] {
+        let plan = place.plan(&place.writable(), support);
+        let run = |script: &str| {
+            let (theirs, ours) = std::io::pipe().unwrap();
+            let ends = JobEnds {
+                input: Some(theirs.as_fd()),
+                proxy: None,
+            };
+            let mut command = launcher()
+                .command_with(&plan, job(script, &place.root), ends)
+                .unwrap();
+            let child = command.stdout(Stdio::piped()).spawn().unwrap();
+            drop((command, theirs));
+            (child, ours)
+        };
+        let (child, mut input) = run("read -r one; echo \"got $one\"; cat");
+        input.write_all(b"a line\nand more").unwrap();
+        drop(input);
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(text(&ended.stdout), "got a line\nand more");
+        // Nobody but the job holds the other end, so that writing fails once it has closed it.
+        let (mut child, mut input) = run("exec 0<&-; echo closed; sleep 1000");
+        let mut told = [0; 7];
+        child
+            .stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut told)
+            .unwrap();
+        let failed = input.write_all(b"x").unwrap_err();
+        assert_eq!(failed.kind(), std::io::ErrorKind::BrokenPipe);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }
 
 #[test]

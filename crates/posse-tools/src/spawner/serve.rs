@@ -19,7 +19,7 @@ use crate::cgroup;
 use crate::detached::spawn_detached;
 use crate::process_table::HOST_MARK;
 use crate::shell_command::ShellStart;
-use posse_sandbox::{ConfinedJob, Launcher, handover};
+use posse_sandbox::{ConfinedJob, JobEnds, Launcher, handover};
 
 /// Maximum length of a request. The kernel gives no program more arguments and variables.
 const LONGEST: u64 = 8 << 20;
@@ -218,8 +218,11 @@ fn start_within(
         .for_each(|door| plan.enter(door));
     job.environment
         .push((HOST_MARK.into(), terms.host.as_str().into()));
-    let proxy = proxy.as_ref().map(AsFd::as_fd);
-    let mut launcher = Launcher::this_program().command_with_proxy(&plan, job, proxy)?;
+    let ends = JobEnds {
+        input: None,
+        proxy: proxy.as_ref().map(AsFd::as_fd),
+    };
+    let mut launcher = Launcher::this_program().command_with(&plan, job, ends)?;
     launcher.stdout(output.try_clone()?).stderr(output);
     launcher.spawn()
 }
