@@ -25,11 +25,11 @@ use crate::answer::{headline, tell};
 use crate::capture::Capture;
 use crate::command_disk;
 use crate::live_sink::LiveSink;
+use crate::process_start::{OutsideProcess, ProcessStart};
 use crate::processes::Family;
 use crate::proxy::{Proxy, ProxyTerms};
 use crate::sandbox::{AfterCommand, CommandRequest, ConfinedCommand, Sandbox};
 use crate::shell::{Bounds, How, OF_A_REPOSITORY, RunningShell, Starter};
-use crate::shell_command::{ShellCommand, ShellStart};
 use crate::watchdog::Watchdog;
 use crate::worktree::CheckoutGate;
 pub use foreground::{ForegroundBash, ForegroundBashInput};
@@ -133,7 +133,7 @@ impl Bash {
             .await?;
         let (start, launcher, mut after) = match prepared {
             Some(prepared) => (
-                ShellStart::Within(Box::new(prepared.job)),
+                ProcessStart::Within(Box::new(prepared.job)),
                 Launcher::at(prepared.launcher),
                 prepared.after,
             ),
@@ -169,10 +169,11 @@ impl Bash {
     /// Starts the proxy of a command that has one.
     fn proxy(
         &self,
-        start: &ShellStart,
+        start: &ProcessStart,
         context: &ToolContext,
     ) -> io::Result<Option<(Proxy, OwnedFd)>> {
-        let has_proxy = matches!(start, ShellStart::Within(confined) if confined.plan.has_proxy());
+        let has_proxy =
+            matches!(start, ProcessStart::Within(confined) if confined.plan.has_proxy());
         let terms = || ProxyTerms {
             gate: Arc::clone(&context.hosts),
             clock: Arc::clone(&context.clock),
@@ -225,13 +226,13 @@ fn outside(
     command: &str,
     context: &ToolContext,
     variables: Vec<(OsString, OsString)>,
-) -> ShellStart {
+) -> ProcessStart {
     // In a worktree, git must find the worktree and not what the environment names.
     let without = match context.workspace.mirror {
         Some(_) => OF_A_REPOSITORY,
         None => &[],
     };
-    ShellStart::Outside(ShellCommand {
+    ProcessStart::Outside(OutsideProcess {
         command: command.into(),
         cwd: context.workspace.cwd.clone(),
         marker: (&context.marker).into(),

@@ -17,9 +17,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::capture::Sink;
 use crate::detached::spawn_detached;
+use crate::process_start::ProcessStart;
 use crate::processes::{Family, WatchedProcess, gone, within};
-use crate::shell_command::ShellStart;
-use crate::spawner::{ShellEnds, SpawnedShell};
+use crate::spawner::{ProcessEnds, SpawnedProcess};
 use crate::watchdog::Watchdog;
 
 /// How long what the shell leaves behind may take to end by itself, `>(tee log)` for one.
@@ -60,7 +60,7 @@ pub(crate) enum Starter<'a> {
 /// The process of a shell. Dropping it kills the shell and gives its number away.
 enum ShellProcess {
     /// A child of the watchdog.
-    Spawned(SpawnedShell),
+    Spawned(SpawnedProcess),
     /// A child of posse.
     Own(Child, WatchedProcess),
 }
@@ -114,7 +114,7 @@ impl RunningShell {
     /// Starts a command: below the watchdog, if there is one. `marker` is what its processes are
     /// found by, `proxy` where its proxy is told what to accept on.
     pub(crate) async fn start(
-        start: &ShellStart,
+        start: &ProcessStart,
         marker: &str,
         starter: Starter<'_>,
         proxy: Option<OwnedFd>,
@@ -125,14 +125,14 @@ impl RunningShell {
             return Err(io::Error::other(what));
         }
         let (output, printed) = io::pipe()?;
-        let ends = ShellEnds {
+        let ends = ProcessEnds {
             output: printed,
             proxy,
         };
         let output = pipe::Receiver::from_owned_fd(output.into())?;
         let (pid, process) = match starter {
             Starter::Watchdog(watchdog) => {
-                let shell = watchdog.start_shell(start, ends).await?;
+                let shell = watchdog.start_process(start, ends).await?;
                 (shell.pid, ShellProcess::Spawned(shell))
             }
             Starter::This(launcher) => start_own(start, launcher, &ends)?,
@@ -198,14 +198,14 @@ impl RunningShell {
 
 /// Starts a shell as a child of this process.
 fn start_own(
-    start: &ShellStart,
+    start: &ProcessStart,
     launcher: &Launcher,
-    ends: &ShellEnds,
+    ends: &ProcessEnds,
 ) -> io::Result<(Pid, ShellProcess)> {
     let printed = &ends.output;
     let spawn = |command| Command::from(command).kill_on_drop(true).spawn();
     let child = match start {
-        ShellStart::Outside(command) => spawn_detached(
+        ProcessStart::Outside(command) => spawn_detached(
             |sh| {
                 command.prepare(sh, None);
                 sh.stdout(printed.try_clone()?).stderr(printed.try_clone()?);
@@ -213,7 +213,7 @@ fn start_own(
             },
             spawn,
         )?,
-        ShellStart::Within(confined) => {
+        ProcessStart::Within(confined) => {
             let (plan, job) = (&confined.plan, confined.job.clone());
             let ends = JobEnds {
                 input: None,

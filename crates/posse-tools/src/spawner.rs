@@ -16,7 +16,7 @@ use rustix::process::Pid;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::UnixStream;
 
-use crate::shell_command::ShellStart;
+use crate::process_start::ProcessStart;
 
 /// The connection to a watchdog that starts commands.
 #[derive(Debug)]
@@ -34,9 +34,9 @@ impl Spawner {
     /// this is dropped before it is done, the shell is killed.
     pub(crate) async fn start(
         &self,
-        start: &ShellStart,
-        ends: ShellEnds,
-    ) -> io::Result<SpawnedShell> {
+        start: &ProcessStart,
+        ends: ProcessEnds,
+    ) -> io::Result<SpawnedProcess> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let mut reports = BufReader::new(UnixStream::from_std(ours)?);
@@ -47,7 +47,7 @@ impl Spawner {
             Some(("started", pid)) => {
                 let pid = pid.parse().ok().and_then(Pid::from_raw);
                 let pid = pid.ok_or(io::ErrorKind::InvalidData)?;
-                Ok(SpawnedShell { pid, reports })
+                Ok(SpawnedProcess { pid, reports })
             }
             Some(("failed", why)) => Err(io::Error::other(why.to_owned())),
             _ => Err(io::Error::new(
@@ -58,7 +58,7 @@ impl Spawner {
     }
 
     /// Sends a request. It waits only if the watchdog has many to handle, each for a millisecond.
-    fn send(&self, message: &[u8], reports: OwnedFd, ends: ShellEnds) -> io::Result<()> {
+    fn send(&self, message: &[u8], reports: OwnedFd, ends: ProcessEnds) -> io::Result<()> {
         // A file, since a packet can be too small for an environment and a plan.
         let mut file = File::from(memfd_create("posse-command", MemfdFlags::CLOEXEC)?);
         file.write_all(message)?;
@@ -74,14 +74,14 @@ impl Spawner {
 
 /// What a shell is connected with.
 #[derive(Debug)]
-pub(crate) struct ShellEnds {
+pub(crate) struct ProcessEnds {
     /// Where it prints.
     pub(crate) output: PipeWriter,
     /// Where its proxy is told what to accept on.
     pub(crate) proxy: Option<OwnedFd>,
 }
 
-impl ShellEnds {
+impl ProcessEnds {
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
             output: self.output.try_clone()?,
@@ -91,7 +91,7 @@ impl ShellEnds {
 }
 
 #[cfg(test)]
-impl From<PipeWriter> for ShellEnds {
+impl From<PipeWriter> for ProcessEnds {
     fn from(output: PipeWriter) -> Self {
         Self {
             output,
@@ -107,12 +107,12 @@ fn gone() -> io::Error {
 
 /// A shell that the watchdog has started. It is killed when this is dropped before it ends, and
 /// its number is not given to another process until this is dropped.
-pub(crate) struct SpawnedShell {
+pub(crate) struct SpawnedProcess {
     pub(crate) pid: Pid,
     reports: BufReader<UnixStream>,
 }
 
-impl SpawnedShell {
+impl SpawnedProcess {
     /// Waits for its end. Returns none if the watchdog is gone.
     pub(crate) async fn ended(&mut self) -> Option<ExitStatus> {
         let mut line = String::new();
@@ -129,12 +129,12 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::shell_command::ShellCommand;
+    use crate::process_start::OutsideProcess;
 
     /// A connection to a thread that does the watchdog's work.
     fn spawner() -> Spawner {
         let (spawner, theirs) = Spawner::pair().unwrap();
-        let terms = serve::ShellTerms {
+        let terms = serve::ProcessTerms {
             host: "host".into(),
             door: None,
         };
@@ -142,12 +142,12 @@ mod tests {
         spawner
     }
 
-    fn command(text: &str) -> ShellStart {
-        ShellStart::Outside(shell_command(text))
+    fn command(text: &str) -> ProcessStart {
+        ProcessStart::Outside(shell_command(text))
     }
 
-    fn shell_command(text: &str) -> ShellCommand {
-        ShellCommand {
+    fn shell_command(text: &str) -> OutsideProcess {
+        OutsideProcess {
             command: text.into(),
             cwd: "/".into(),
             marker: "mark".into(),
@@ -178,7 +178,7 @@ mod tests {
             output.read_to_string(&mut text).unwrap();
             assert_eq!(text, printed);
         }
-        let nowhere = ShellStart::Outside(ShellCommand {
+        let nowhere = ProcessStart::Outside(OutsideProcess {
             cwd: "/nowhere".into(),
             ..shell_command("true")
         });

@@ -19,10 +19,10 @@ use uuid::Uuid;
 
 use crate::cgroup::{self, DOOR};
 use crate::detached::{SECRETS, spawn_detached};
+use crate::process_start::ProcessStart;
 use crate::process_table::{self, CALL_MARK, HOST_MARK, ProcessTable, ScanRequest};
-use crate::shell_command::ShellStart;
-use crate::spawner::serve::{self, ShellTerms};
-use crate::spawner::{ShellEnds, SpawnedShell, Spawner};
+use crate::spawner::serve::{self, ProcessTerms};
+use crate::spawner::{ProcessEnds, SpawnedProcess, Spawner};
 
 /// The word by which a program is asked to be a watchdog.
 pub const GUARD: &str = "guard";
@@ -74,11 +74,11 @@ impl Watchdog {
     }
 
     /// Has a shell started.
-    pub(crate) async fn start_shell(
+    pub(crate) async fn start_process(
         &self,
-        start: &ShellStart,
-        ends: ShellEnds,
-    ) -> io::Result<SpawnedShell> {
+        start: &ProcessStart,
+        ends: ProcessEnds,
+    ) -> io::Result<SpawnedProcess> {
         let spawner = self.running()?;
         match spawner.start(start, ends.try_clone()?).await {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -189,7 +189,7 @@ pub fn run_watchdog(arguments: &[OsString], posse: impl AsFd) -> Option<()> {
     // Commands then are the only ones that it can adopt. An older kernel does not know this.
     let _ = set_child_subreaper(Some(getpid()));
     let _unheard = handle_signals();
-    let terms = ShellTerms {
+    let terms = ProcessTerms {
         host: id,
         door: cgroup.map(|cgroup| cgroup.join(DOOR)),
     };

@@ -17,15 +17,15 @@ use rustix::process::{
 
 use crate::cgroup;
 use crate::detached::spawn_detached;
+use crate::process_start::ProcessStart;
 use crate::process_table::HOST_MARK;
-use crate::shell_command::ShellStart;
 use posse_sandbox::{ConfinedJob, JobEnds, Launcher, handover};
 
 /// Maximum length of a request. The kernel gives no program more arguments and variables.
 const LONGEST: u64 = 8 << 20;
 
 /// What all shells of one posse process have in common.
-pub(crate) struct ShellTerms {
+pub(crate) struct ProcessTerms {
     /// The mark in their environment.
     pub(crate) host: String,
     /// The door of their cgroup.
@@ -34,7 +34,7 @@ pub(crate) struct ShellTerms {
 
 /// A request to start a shell.
 struct Request {
-    start: ShellStart,
+    start: ProcessStart,
     /// Where its start and its end are told.
     reports: UnixStream,
     output: OwnedFd,
@@ -53,7 +53,7 @@ struct Shell {
 }
 
 /// Starts what `posse` asks for. Returns when it has closed its end.
-pub(crate) fn serve(posse: BorrowedFd<'_>, terms: &ShellTerms) {
+pub(crate) fn serve(posse: BorrowedFd<'_>, terms: &ProcessTerms) {
     let mut shells: Vec<Shell> = Vec::new();
     while let Some(asked) = wait(posse, &shells) {
         for shell in &mut shells {
@@ -145,7 +145,7 @@ fn receive(posse: BorrowedFd<'_>) -> io::Result<Option<Request>> {
     };
     let mut text = Vec::new();
     File::from(message).take(LONGEST).read_to_end(&mut text)?;
-    Ok(ShellStart::from_message(&text).map(|start| Request {
+    Ok(ProcessStart::from_message(&text).map(|start| Request {
         start,
         reports: reports.into(),
         output,
@@ -154,7 +154,7 @@ fn receive(posse: BorrowedFd<'_>) -> io::Result<Option<Request>> {
 }
 
 /// Starts a shell and tells that it has started, or why not.
-fn start(request: Request, terms: &ShellTerms) -> Option<Shell> {
+fn start(request: Request, terms: &ProcessTerms) -> Option<Shell> {
     let Request {
         start,
         mut reports,
@@ -162,8 +162,8 @@ fn start(request: Request, terms: &ShellTerms) -> Option<Shell> {
         proxy,
     } = request;
     let started = match start {
-        ShellStart::Within(confined) => start_within(*confined, output, proxy, terms),
-        ShellStart::Outside(command) => spawn_detached(
+        ProcessStart::Within(confined) => start_within(*confined, output, proxy, terms),
+        ProcessStart::Outside(command) => spawn_detached(
             |sh| {
                 command.prepare(sh, terms.door.as_deref());
                 sh.env(HOST_MARK, &terms.host)
@@ -201,7 +201,7 @@ fn start_within(
     confined: ConfinedJob,
     output: OwnedFd,
     proxy: Option<OwnedFd>,
-    terms: &ShellTerms,
+    terms: &ProcessTerms,
 ) -> io::Result<Child> {
     let ConfinedJob { mut plan, mut job } = confined;
     // Without it, what it would hold is found by its mark and by descent.

@@ -23,9 +23,9 @@ command -v bash >/dev/null 2>&1 && exec bash -c "$1"; exec sh -c "$1""#;
 
 /// What a shell is to run, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ShellStart {
+pub(crate) enum ProcessStart {
     /// Outside, like a command of the person's own.
-    Outside(ShellCommand),
+    Outside(OutsideProcess),
     /// In a sandbox.
     Within(Box<ConfinedJob>),
 }
@@ -34,7 +34,7 @@ pub(crate) enum ShellStart {
 const OUTSIDE: u8 = 0;
 const WITHIN: u8 = 1;
 
-impl ShellStart {
+impl ProcessStart {
     /// Returns the directory that it starts in.
     pub(crate) fn cwd(&self) -> &Path {
         match self {
@@ -56,7 +56,7 @@ impl ShellStart {
     pub(crate) fn from_message(message: &[u8]) -> Option<Self> {
         let (kind, message) = message.split_first()?;
         match *kind {
-            OUTSIDE => ShellCommand::from_message(message).map(Self::Outside),
+            OUTSIDE => OutsideProcess::from_message(message).map(Self::Outside),
             WITHIN => {
                 let confined = ConfinedJob::from_bytes(message).ok()?;
                 Some(Self::Within(Box::new(confined)))
@@ -68,7 +68,7 @@ impl ShellStart {
 
 /// What a shell outside is to run, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ShellCommand {
+pub(crate) struct OutsideProcess {
     pub(crate) command: OsString,
     pub(crate) cwd: PathBuf,
     /// What its processes are found by.
@@ -79,7 +79,7 @@ pub(crate) struct ShellCommand {
     pub(crate) variables: Vec<(OsString, OsString)>,
 }
 
-impl ShellCommand {
+impl OutsideProcess {
     /// Sets what `sh` runs, where, and its environment and input. `door` is that of a cgroup.
     pub(crate) fn prepare(&self, command: &mut Command, door: Option<&Path>) {
         command
@@ -156,8 +156,8 @@ fn pair((name, value): &(OsString, OsString)) -> OsString {
 mod tests {
     use super::*;
 
-    fn job(command: &str) -> ShellCommand {
-        ShellCommand {
+    fn job(command: &str) -> OutsideProcess {
+        OutsideProcess {
             command: command.into(),
             cwd: "/".into(),
             marker: "mark".into(),
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_message_brings_all_of_it() {
-        let mut sent = ShellCommand {
+        let mut sent = OutsideProcess {
             without: vec!["GIT_DIR".into(), "GIT_WORK_TREE".into()],
             variables: vec![("A".into(), "b=c".into()), ("EMPTY".into(), "".into())],
             ..job("echo é\necho \"x\"")
@@ -218,9 +218,9 @@ mod tests {
         for without in [2, 0] {
             sent.without.truncate(without);
             let message = sent.to_message().unwrap();
-            assert_eq!(ShellCommand::from_message(&message), Some(sent.clone()));
+            assert_eq!(OutsideProcess::from_message(&message), Some(sent.clone()));
         }
         assert!(job("a\0b").to_message().is_err());
-        assert_eq!(ShellCommand::from_message(b"mark\0/"), None);
+        assert_eq!(OutsideProcess::from_message(b"mark\0/"), None);
     }
 }
