@@ -36,8 +36,8 @@ const UNHEARD: [SignalKind; 4] = [
 ];
 /// How long the watchdog waits for killed processes before it looks again.
 const KILL_WAIT: Duration = Duration::from_millis(100);
-/// How long it waits before it removes a cgroup again.
-const REMOVE_WAIT: Timespec = Timespec {
+/// How long it waits before it looks again if it has found nothing, or removes a cgroup again.
+const LOOK_AGAIN: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 10_000_000,
 };
@@ -219,7 +219,7 @@ pub fn run_watchdog(arguments: &[OsString], posse: impl AsFd) -> Option<()> {
             break;
         }
         // A process that has just ended may stay in it for a moment.
-        let _ = poll(&mut [], Some(&REMOVE_WAIT));
+        let _ = poll(&mut [], Some(&LOOK_AGAIN));
     }
     if let Some(cgroup) = cgroup {
         for _ in 0..ROUNDS {
@@ -286,8 +286,13 @@ impl LeftProcesses<'_> {
     }
 }
 
-/// Waits until all have ended, but no longer than [`KILL_WAIT`].
+/// Waits until all have ended, but no longer than [`KILL_WAIT`]. Waits a moment if there are none:
+/// a process that is executing another program has no environment until that has begun.
 fn wait(handles: &[OwnedFd]) {
+    if handles.is_empty() {
+        // If this fails, the next look only comes sooner.
+        let _ = poll(&mut [], Some(&LOOK_AGAIN));
+    }
     let until = Instant::now() + KILL_WAIT;
     for handle in handles {
         let left = until.saturating_duration_since(Instant::now());
