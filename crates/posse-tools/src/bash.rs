@@ -25,11 +25,12 @@ use crate::answer::{headline, tell};
 use crate::capture::Capture;
 use crate::command_disk;
 use crate::live_sink::LiveSink;
-use crate::process_start::{OutsideProcess, ProcessStart};
+use crate::process::Starter;
+use crate::process_start::{OF_A_REPOSITORY, OutsideProcess, OutsideProgram, ProcessStart};
 use crate::processes::Family;
 use crate::proxy::{Proxy, ProxyTerms};
 use crate::sandbox::{AfterCommand, CommandRequest, ConfinedCommand, Sandbox};
-use crate::shell::{Bounds, How, OF_A_REPOSITORY, RunningShell, Starter};
+use crate::shell::{Bounds, How, RunningShell};
 use crate::watchdog::Watchdog;
 use crate::worktree::CheckoutGate;
 pub use foreground::{ForegroundBash, ForegroundBashInput};
@@ -233,7 +234,7 @@ fn outside(
         None => &[],
     };
     ProcessStart::Outside(OutsideProcess {
-        command: command.into(),
+        program: OutsideProgram::Shell(command.into()),
         cwd: context.workspace.cwd.clone(),
         marker: (&context.marker).into(),
         without: without.iter().map(Into::into).collect(),

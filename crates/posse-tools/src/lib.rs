@@ -24,6 +24,7 @@ mod origin;
 mod output_file;
 mod panes;
 mod preview;
+mod process;
 mod process_start;
 mod process_table;
 mod processes;

@@ -1,4 +1,4 @@
-//! A command as a shell gets it, and as it is sent to the process that starts the shell.
+//! What a process runs, and how that is sent to the watchdog, which starts it.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -11,6 +11,18 @@ use posse_sandbox::ConfinedJob;
 use crate::detached::SECRETS;
 use crate::process_table::CALL_MARK;
 
+/// What tells git of a repository, whatever directory it is started in: a hook that started posse has it.
+pub(crate) const OF_A_REPOSITORY: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_WORK_TREE",
+];
+
 /// Enters the cgroup whose door is `$2`, if it can, and becomes bash, or sh where there is no bash.
 ///
 /// Adds a setting for git to those in the environment: git uses a bare repository only if it is
@@ -21,7 +33,11 @@ export GIT_CONFIG_COUNT=$((GIT_CONFIG_COUNT + 1))
 [ -z "$2" ] || { echo 0 >"$2"; } 2>/dev/null
 command -v bash >/dev/null 2>&1 && exec bash -c "$1"; exec sh -c "$1""#;
 
-/// What a shell is to run, and where.
+/// Enters the cgroup whose door is `$1`, if it can, and becomes the program that the others name.
+const PROGRAM: &str = r#"[ -z "$1" ] || { echo 0 >"$1"; } 2>/dev/null
+shift; exec "$@""#;
+
+/// What a process is to run, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ProcessStart {
     /// Outside, like a command of the person's own.
@@ -66,10 +82,10 @@ impl ProcessStart {
     }
 }
 
-/// What a shell outside is to run, and how.
+/// What a process outside is to run, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OutsideProcess {
-    pub(crate) command: OsString,
+    pub(crate) program: OutsideProgram,
     pub(crate) cwd: PathBuf,
     /// What its processes are found by.
     pub(crate) marker: OsString,
@@ -79,15 +95,31 @@ pub(crate) struct OutsideProcess {
     pub(crate) variables: Vec<(OsString, OsString)>,
 }
 
+/// A program outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum OutsideProgram {
+    /// A shell with a command of an agent.
+    Shell(OsString),
+    /// A program and its arguments.
+    Program(Vec<OsString>),
+}
+
+/// The word for a shell in a message. Of any other program the number of words is sent.
+const SHELL: &[u8] = b"shell";
+
 impl OutsideProcess {
     /// Sets what `sh` runs, where, and its environment and input. `door` is that of a cgroup.
     pub(crate) fn prepare(&self, command: &mut Command, door: Option<&Path>) {
-        command
-            .args(["-c", BASH, "sh"])
-            .arg(&self.command)
-            .args(door)
-            .current_dir(&self.cwd)
-            .stdin(Stdio::null());
+        match &self.program {
+            OutsideProgram::Shell(text) => {
+                command.args(["-c", BASH, "sh"]).arg(text).args(door);
+            }
+            OutsideProgram::Program(words) => {
+                let door = door.map_or(OsStr::new(""), Path::as_os_str);
+                command.args(["-c", PROGRAM, "sh"]).arg(door).args(words);
+            }
+        }
+        command.current_dir(&self.cwd).stdin(Stdio::null());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
             .env(CALL_MARK, &self.marker)
@@ -102,12 +134,24 @@ impl OutsideProcess {
 
     /// Returns it as a message.
     fn to_message(&self) -> io::Result<Vec<u8>> {
-        let fixed = [&self.marker, self.cwd.as_os_str(), &self.command];
+        let (kind, words) = match &self.program {
+            OutsideProgram::Shell(text) => (SHELL.to_vec(), std::slice::from_ref(text)),
+            OutsideProgram::Program(words) => {
+                (words.len().to_string().into_bytes(), words.as_slice())
+            }
+        };
+        let fixed = [
+            self.marker.as_bytes(),
+            self.cwd.as_os_str().as_bytes(),
+            &kind,
+        ];
         let without = self.without.iter().map(OsString::as_os_str);
         let variables: Vec<OsString> = self.variables.iter().map(pair).collect();
         let variables = variables.iter().map(OsString::as_os_str);
-        let fields = fixed.into_iter().chain(without).chain(variables);
-        let fields: Vec<&[u8]> = fields.map(OsStr::as_bytes).collect();
+        let words = words.iter().map(OsString::as_os_str);
+        let more = words.chain(without).chain(variables);
+        let fields = fixed.into_iter().chain(more.map(OsStr::as_bytes));
+        let fields: Vec<&[u8]> = fields.collect();
         // No program can be given one.
         if fields.iter().any(|field| field.contains(&0)) {
             let what = "the command contains a NUL character";
@@ -121,9 +165,17 @@ impl OutsideProcess {
         let mut fields = message
             .split(|byte| *byte == 0)
             .map(|field| OsString::from_vec(field.to_vec()));
-        let (marker, cwd, command) = (fields.next()?, fields.next()?.into(), fields.next()?);
+        let (marker, cwd, kind) = (fields.next()?, fields.next()?.into(), fields.next()?);
+        let program = match kind.as_bytes() {
+            SHELL => OutsideProgram::Shell(fields.next()?),
+            _ => {
+                let count: usize = kind.to_str()?.parse().ok()?;
+                let words: Vec<OsString> = fields.by_ref().take(count).collect();
+                OutsideProgram::Program(Some(words).filter(|words| words.len() == count)?)
+            }
+        };
         let mut read = Self {
-            command,
+            program,
             cwd,
             marker,
             without: Vec::new(),
@@ -158,7 +210,7 @@ mod tests {
 
     fn job(command: &str) -> OutsideProcess {
         OutsideProcess {
-            command: command.into(),
+            program: OutsideProgram::Shell(command.into()),
             cwd: "/".into(),
             marker: "mark".into(),
             without: Vec::new(),
@@ -181,6 +233,26 @@ mod tests {
         }
         assert!(changes.contains(&("POSSE_CALL".as_ref(), Some("mark".as_ref()))));
         assert!(changes.contains(&("GIT_TERMINAL_PROMPT".as_ref(), Some("0".as_ref()))));
+    }
+
+    #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it has no children that could stay"
+    )]
+    fn a_program_gets_its_words_as_they_are_and_enters_the_cgroup() {
+        let door = std::env::temp_dir().join(format!("posse-door-{}", std::process::id()));
+        let words = ["printf", "%s.", "a b", "", "$HOME"].map(OsString::from);
+        for known in [Some(door.as_path()), None] {
+            let mut command = Command::new("sh");
+            let mut process = job("");
+            process.program = OutsideProgram::Program(words.to_vec());
+            process.prepare(&mut command, known);
+            let ended = command.output().unwrap();
+            assert_eq!(String::from_utf8(ended.stdout).unwrap(), "a b..$HOME.");
+        }
+        assert_eq!(std::fs::read_to_string(&door).unwrap(), "0\n");
+        std::fs::remove_file(door).unwrap();
     }
 
     #[test]
@@ -220,6 +292,11 @@ mod tests {
             let message = sent.to_message().unwrap();
             assert_eq!(OutsideProcess::from_message(&message), Some(sent.clone()));
         }
+        let words = ["jq", "", "a=b", "shell"].map(OsString::from);
+        sent.program = OutsideProgram::Program(words.to_vec());
+        let message = sent.to_message().unwrap();
+        assert_eq!(OutsideProcess::from_message(&message), Some(sent));
+        assert_eq!(OutsideProcess::from_message(b"mark\0/\x003\0jq\0a"), None);
         assert!(job("a\0b").to_message().is_err());
         assert_eq!(OutsideProcess::from_message(b"mark\0/"), None);
     }

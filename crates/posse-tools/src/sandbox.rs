@@ -21,9 +21,9 @@ use posse_sandbox::{
     Surroundings, Watch,
 };
 
+use crate::process_start::OF_A_REPOSITORY;
 use crate::process_table::CALL_MARK;
 use crate::proxy::Upstream;
-use crate::shell::OF_A_REPOSITORY;
 pub(crate) use after::AfterCommand;
 use after::ConfinedBy;
 use programs::{RuledPrograms, SearchPath};

@@ -1,89 +1,31 @@
-//! Running a command in a shell, from its start until nothing of it is left. The one place where tools
-//! start processes.
+//! Running a command in a shell, from its start until nothing of it is left.
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use posse_port::clock::Clock;
-use posse_sandbox::{JobEnds, Launcher};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
-use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use crate::capture::Sink;
-use crate::detached::spawn_detached;
+use crate::process::{StartedProcess, Starter};
 use crate::process_start::ProcessStart;
-use crate::processes::{Family, WatchedProcess, gone, within};
-use crate::spawner::{ProcessEnds, SpawnedProcess};
-use crate::watchdog::Watchdog;
+use crate::processes::{gone, within};
+use crate::spawner::ProcessEnds;
 
 /// How long what the shell leaves behind may take to end by itself, `>(tee log)` for one.
 const AFTERMATH: Duration = Duration::from_millis(100);
-/// How long a shell that was killed may take to be gone.
-const REAP_WAIT: Duration = Duration::from_millis(100);
 /// How much is read after the end. A pipe holds less; more comes from who could not be ended.
 const MOST_LEFT: usize = 4 << 20;
 
-/// What tells git of a repository, whatever directory it is started in: a hook that started posse has it.
-pub(crate) const OF_A_REPOSITORY: &[&str] = &[
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_DIR",
-    "GIT_INDEX_FILE",
-    "GIT_NAMESPACE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_PREFIX",
-    "GIT_WORK_TREE",
-];
-
 /// A running shell. All that it has started is killed when it is dropped.
 pub(crate) struct RunningShell {
-    /// Dropped first: while the child is not reaped, no stranger can have its number.
-    guard: KillGuard,
-    process: ShellProcess,
+    process: StartedProcess,
     output: pipe::Receiver,
-}
-
-/// Who starts shells.
-pub(crate) enum Starter<'a> {
-    /// The watchdog.
-    Watchdog(&'a Watchdog),
-    /// This process; commands in a sandbox by this launcher.
-    This(&'a Launcher),
-}
-
-/// The process of a shell. Dropping it kills the shell and gives its number away.
-enum ShellProcess {
-    /// A child of the watchdog.
-    Spawned(SpawnedProcess),
-    /// A child of posse.
-    Own(Child, WatchedProcess),
-}
-
-impl ShellProcess {
-    /// Waits for its end. Returns its exit status, if it is known by now.
-    async fn ended(&mut self) -> Option<ExitStatus> {
-        match self {
-            Self::Spawned(shell) => shell.ended().await,
-            Self::Own(_, process) => {
-                process.gone().await;
-                None
-            }
-        }
-    }
-
-    /// Reaps it, and returns its exit status unless that was told before.
-    async fn reap(self, clock: &dyn Clock) -> io::Result<Option<ExitStatus>> {
-        match self {
-            Self::Spawned(_) => Ok(None),
-            Self::Own(mut child, _) => within(clock, REAP_WAIT, child.wait()).await.transpose(),
-        }
-    }
 }
 
 /// How long a shell may go on.
@@ -111,41 +53,24 @@ pub(crate) enum How {
 }
 
 impl RunningShell {
-    /// Starts a command: below the watchdog, if there is one. `marker` is what its processes are
-    /// found by, `proxy` where its proxy is told what to accept on.
+    /// Starts a command. Its output and errors come together; `proxy` is where its proxy is told
+    /// what to accept on.
     pub(crate) async fn start(
         start: &ProcessStart,
         marker: &str,
         starter: Starter<'_>,
         proxy: Option<OwnedFd>,
     ) -> io::Result<Self> {
-        let cwd = start.cwd();
-        if !cwd.is_dir() {
-            let what = format!("{} is not a directory", cwd.display());
-            return Err(io::Error::other(what));
-        }
         let (output, printed) = io::pipe()?;
+        let output = pipe::Receiver::from_owned_fd(output.into())?;
         let ends = ProcessEnds {
-            output: printed,
+            input: None,
+            output: printed.into(),
+            errors: None,
             proxy,
         };
-        let output = pipe::Receiver::from_owned_fd(output.into())?;
-        let (pid, process) = match starter {
-            Starter::Watchdog(watchdog) => {
-                let shell = watchdog.start_process(start, ends).await?;
-                (shell.pid, ShellProcess::Spawned(shell))
-            }
-            Starter::This(launcher) => start_own(start, launcher, &ends)?,
-        };
-        let guard = KillGuard {
-            family: Family::marked(marker).with_group(pid),
-            on: true,
-        };
-        Ok(Self {
-            guard,
-            process,
-            output,
-        })
+        let process = StartedProcess::start(start, marker, starter, ends).await?;
+        Ok(Self { process, output })
     }
 
     /// Follows it to its end, and sees to it that nothing of it is left.
@@ -159,7 +84,7 @@ impl RunningShell {
             cancel,
             clock,
         } = bounds;
-        let family = self.guard.family.clone();
+        let family = self.process.family();
         let how = {
             let time_is_up = async {
                 match limit {
@@ -185,52 +110,14 @@ impl RunningShell {
             reading(&mut self.output, sink, aftermath).await;
         }
         let ended = reading(&mut self.output, sink, family.end(clock)).await;
-        self.guard.on = false;
         let status = self.process.reap(clock).await?;
         drain(self.output, sink).await?;
         let how = match how {
-            How::Exited(told) => How::Exited(told.or(status)),
+            How::Exited(_) => How::Exited(status),
             how => how,
         };
         Ok(Ending { how, ended })
     }
-}
-
-/// Starts a shell as a child of this process.
-fn start_own(
-    start: &ProcessStart,
-    launcher: &Launcher,
-    ends: &ProcessEnds,
-) -> io::Result<(Pid, ShellProcess)> {
-    let printed = &ends.output;
-    let spawn = |command| Command::from(command).kill_on_drop(true).spawn();
-    let child = match start {
-        ProcessStart::Outside(command) => spawn_detached(
-            |sh| {
-                command.prepare(sh, None);
-                sh.stdout(printed.try_clone()?).stderr(printed.try_clone()?);
-                Ok(())
-            },
-            spawn,
-        )?,
-        ProcessStart::Within(confined) => {
-            let (plan, job) = (&confined.plan, confined.job.clone());
-            let ends = JobEnds {
-                input: None,
-                proxy: ends.proxy.as_ref().map(AsFd::as_fd),
-            };
-            let mut command = launcher.command_with(plan, job, ends)?;
-            command
-                .stdout(printed.try_clone()?)
-                .stderr(printed.try_clone()?);
-            spawn(command)?
-        }
-    };
-    let pid = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
-    let pid = pid.ok_or_else(|| io::Error::other("the shell has no process id"))?;
-    let exited = WatchedProcess::watch(pidfd_open(pid, PidfdFlags::empty())?);
-    let exited = exited.ok_or_else(|| io::Error::other("the shell cannot be watched"))?;
-    Ok((pid, ShellProcess::Own(child, exited)))
 }
 
 /// Reads on until `work` is done; a full pipe must not hold up who is asked to end.
@@ -273,18 +160,4 @@ async fn drain(output: pipe::Receiver, sink: &mut impl Sink) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Kills a family when it is dropped.
-struct KillGuard {
-    family: Family,
-    on: bool,
-}
-
-impl Drop for KillGuard {
-    fn drop(&mut self) {
-        if self.on {
-            self.family.kill();
-        }
-    }
 }

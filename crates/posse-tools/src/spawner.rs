@@ -5,12 +5,12 @@
 pub(crate) mod serve;
 
 use std::fs::File;
-use std::io::{self, PipeWriter, Seek as _, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 
-use posse_sandbox::handover;
+use posse_sandbox::{JobEnds, handover};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::Pid;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -61,10 +61,15 @@ impl Spawner {
     fn send(&self, message: &[u8], reports: OwnedFd, ends: ProcessEnds) -> io::Result<()> {
         // A file, since a packet can be too small for an environment and a plan.
         let mut file = File::from(memfd_create("posse-command", MemfdFlags::CLOEXEC)?);
+        file.write_all(&[ends.present()])?;
         file.write_all(message)?;
         file.rewind()?;
-        let mut descriptors = vec![reports.as_fd(), ends.output.as_fd(), file.as_fd()];
-        descriptors.extend(ends.proxy.as_ref().map(|proxy| proxy.as_fd()));
+        let first = [&reports, &ends.output].map(|end| end.as_fd());
+        let more = [&ends.input, &ends.errors, &ends.proxy]
+            .into_iter()
+            .flatten();
+        let descriptors = first.into_iter().chain([file.as_fd()]);
+        let descriptors: Vec<_> = descriptors.chain(more.map(|end| end.as_fd())).collect();
         handover::send(&self.0, &descriptors).map_err(|error| match error.kind() {
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => gone(),
             _ => error,
@@ -72,29 +77,91 @@ impl Spawner {
     }
 }
 
-/// What a shell is connected with.
+/// What a process is connected with.
 #[derive(Debug)]
 pub(crate) struct ProcessEnds {
+    /// What it reads; nothing if there is none.
+    pub(crate) input: Option<OwnedFd>,
     /// Where it prints.
-    pub(crate) output: PipeWriter,
+    pub(crate) output: OwnedFd,
+    /// Where its errors go, if not to its output.
+    pub(crate) errors: Option<OwnedFd>,
     /// Where its proxy is told what to accept on.
     pub(crate) proxy: Option<OwnedFd>,
 }
 
+/// Bits that say which of the ends there are.
+const INPUT: u8 = 1;
+const ERRORS: u8 = 2;
+const PROXY: u8 = 4;
+
 impl ProcessEnds {
     pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        let clone = |end: &Option<OwnedFd>| end.as_ref().map(OwnedFd::try_clone).transpose();
         Ok(Self {
+            input: clone(&self.input)?,
             output: self.output.try_clone()?,
-            proxy: self.proxy.as_ref().map(OwnedFd::try_clone).transpose()?,
+            errors: clone(&self.errors)?,
+            proxy: clone(&self.proxy)?,
         })
+    }
+
+    /// Returns the ends among descriptors, of which these bits say which there are.
+    fn received(
+        present: u8,
+        output: OwnedFd,
+        mut others: impl Iterator<Item = OwnedFd>,
+    ) -> Option<Self> {
+        let mut next = |bit: u8| match present & bit {
+            0 => Some(None),
+            _ => others.next().map(Some),
+        };
+        Some(Self {
+            input: next(INPUT)?,
+            output,
+            errors: next(ERRORS)?,
+            proxy: next(PROXY)?,
+        })
+    }
+
+    fn present(&self) -> u8 {
+        let bit = |end: &Option<OwnedFd>, bit: u8| if end.is_some() { bit } else { 0 };
+        bit(&self.input, INPUT) | bit(&self.errors, ERRORS) | bit(&self.proxy, PROXY)
+    }
+
+    /// Connects a command with all but the proxy.
+    pub(crate) fn connect(&self, command: &mut Command) -> io::Result<()> {
+        if let Some(input) = &self.input {
+            command.stdin(input.try_clone()?);
+        }
+        self.connect_output(command)
+    }
+
+    /// Connects what a command prints.
+    pub(crate) fn connect_output(&self, command: &mut Command) -> io::Result<()> {
+        let errors = self.errors.as_ref().unwrap_or(&self.output);
+        command
+            .stdout(self.output.try_clone()?)
+            .stderr(errors.try_clone()?);
+        Ok(())
+    }
+
+    /// Returns what a launcher needs for its job.
+    pub(crate) fn of_job(&self) -> JobEnds<'_> {
+        JobEnds {
+            input: self.input.as_ref().map(|end| end.as_fd()),
+            proxy: self.proxy.as_ref().map(|end| end.as_fd()),
+        }
     }
 }
 
 #[cfg(test)]
-impl From<PipeWriter> for ProcessEnds {
-    fn from(output: PipeWriter) -> Self {
+impl From<io::PipeWriter> for ProcessEnds {
+    fn from(output: io::PipeWriter) -> Self {
         Self {
-            output,
+            input: None,
+            output: output.into(),
+            errors: None,
             proxy: None,
         }
     }
@@ -129,7 +196,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::process_start::OutsideProcess;
+    use crate::process_start::{OutsideProcess, OutsideProgram};
 
     /// A connection to a thread that does the watchdog's work.
     fn spawner() -> Spawner {
@@ -148,7 +215,7 @@ mod tests {
 
     fn shell_command(text: &str) -> OutsideProcess {
         OutsideProcess {
-            command: text.into(),
+            program: OutsideProgram::Shell(text.into()),
             cwd: "/".into(),
             marker: "mark".into(),
             without: Vec::new(),

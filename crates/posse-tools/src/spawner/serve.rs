@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -19,7 +19,8 @@ use crate::cgroup;
 use crate::detached::spawn_detached;
 use crate::process_start::ProcessStart;
 use crate::process_table::HOST_MARK;
-use posse_sandbox::{ConfinedJob, JobEnds, Launcher, handover};
+use crate::spawner::ProcessEnds;
+use posse_sandbox::{ConfinedJob, Launcher, handover};
 
 /// Maximum length of a request. The kernel gives no program more arguments and variables.
 const LONGEST: u64 = 8 << 20;
@@ -37,9 +38,7 @@ struct Request {
     start: ProcessStart,
     /// Where its start and its end are told.
     reports: UnixStream,
-    output: OwnedFd,
-    /// Where its proxy is told what to accept on.
-    proxy: Option<OwnedFd>,
+    ends: ProcessEnds,
 }
 
 /// A shell that was started.
@@ -145,11 +144,15 @@ fn receive(posse: BorrowedFd<'_>) -> io::Result<Option<Request>> {
     };
     let mut text = Vec::new();
     File::from(message).take(LONGEST).read_to_end(&mut text)?;
-    Ok(ProcessStart::from_message(&text).map(|start| Request {
+    let Some((present, text)) = text.split_first() else {
+        return Ok(None);
+    };
+    let ends = ProcessEnds::received(*present, output, descriptors);
+    let start = ProcessStart::from_message(text);
+    Ok(start.zip(ends).map(|(start, ends)| Request {
         start,
         reports: reports.into(),
-        output,
-        proxy: descriptors.next(),
+        ends,
     }))
 }
 
@@ -158,18 +161,15 @@ fn start(request: Request, terms: &ProcessTerms) -> Option<Shell> {
     let Request {
         start,
         mut reports,
-        output,
-        proxy,
+        ends,
     } = request;
     let started = match start {
-        ProcessStart::Within(confined) => start_within(*confined, output, proxy, terms),
+        ProcessStart::Within(confined) => start_within(*confined, &ends, terms),
         ProcessStart::Outside(command) => spawn_detached(
             |sh| {
                 command.prepare(sh, terms.door.as_deref());
-                sh.env(HOST_MARK, &terms.host)
-                    .stdout(output.try_clone()?)
-                    .stderr(output.try_clone()?);
-                Ok(())
+                sh.env(HOST_MARK, &terms.host);
+                ends.connect(sh)
             },
             |mut sh| sh.spawn(),
         ),
@@ -199,8 +199,7 @@ fn start(request: Request, terms: &ProcessTerms) -> Option<Shell> {
 /// Starts a shell in a sandbox. The launcher is this program.
 fn start_within(
     confined: ConfinedJob,
-    output: OwnedFd,
-    proxy: Option<OwnedFd>,
+    ends: &ProcessEnds,
     terms: &ProcessTerms,
 ) -> io::Result<Child> {
     let ConfinedJob { mut plan, mut job } = confined;
@@ -218,12 +217,8 @@ fn start_within(
         .for_each(|door| plan.enter(door));
     job.environment
         .push((HOST_MARK.into(), terms.host.as_str().into()));
-    let ends = JobEnds {
-        input: None,
-        proxy: proxy.as_ref().map(AsFd::as_fd),
-    };
-    let mut launcher = Launcher::this_program().command_with(&plan, job, ends)?;
-    launcher.stdout(output.try_clone()?).stderr(output);
+    let mut launcher = Launcher::this_program().command_with(&plan, job, ends.of_job())?;
+    ends.connect_output(&mut launcher)?;
     launcher.spawn()
 }
 
