@@ -11,6 +11,7 @@ pub mod memory;
 pub mod model;
 pub mod panes;
 pub mod price;
+pub mod process;
 pub mod store;
 pub mod text;
 pub mod tool;

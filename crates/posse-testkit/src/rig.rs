@@ -73,9 +73,7 @@ impl Rig {
             tools: posse_tools::all(posse_tools::ToolsConfig {
                 reach: posse_tools::Reach::Public,
                 background: true,
-                guardian: None,
-                sandbox: None,
-                variables: Vec::new(),
+                processes: posse_tools::SystemProcesses::default(),
                 gate: None,
             }),
             policy: Arc::new(Policy::default()),

@@ -20,7 +20,7 @@ use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Repeats, Setup};
 use posse_runtime::runtime::Runtime;
-use posse_tools::{Reach, ToolsConfig, Watchdog};
+use posse_tools::{Reach, SystemProcesses, ToolsConfig, Watchdog};
 
 use crate::place::Place;
 use crate::rig::{prompt, spawning};
@@ -116,9 +116,7 @@ impl TestRuntime {
             tools: posse_tools::all(ToolsConfig {
                 reach: Reach::Public,
                 background: true,
-                guardian: guardian()?,
-                sandbox: None,
-                variables: Vec::new(),
+                processes: SystemProcesses::new(guardian()?, None, Vec::new()),
                 gate: None,
             }),
             policy: Arc::new(policy),

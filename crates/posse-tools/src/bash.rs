@@ -6,8 +6,6 @@ mod foreground;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +15,6 @@ use posse_port::tool::{
     FollowUp, Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
 };
 use posse_protocol::ToolContent;
-use posse_sandbox::Launcher;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -25,13 +22,11 @@ use crate::answer::{headline, tell};
 use crate::capture::Capture;
 use crate::command_disk;
 use crate::live_sink::LiveSink;
-use crate::process::Starter;
-use crate::process_start::{OF_A_REPOSITORY, OutsideProcess, OutsideProgram, ProcessStart};
+use crate::process_start::{OF_A_REPOSITORY, OutsideProcess, OutsideProgram};
 use crate::processes::Family;
-use crate::proxy::{Proxy, ProxyTerms};
-use crate::sandbox::{AfterCommand, CommandRequest, ConfinedCommand, Sandbox};
+use crate::sandbox::{AfterCommand, CommandRequest, ConfinedCommand, JobProgram, Sandbox};
 use crate::shell::{Bounds, How, RunningShell};
-use crate::watchdog::Watchdog;
+use crate::system_processes::{ReadyProcess, SystemProcesses};
 use crate::worktree::CheckoutGate;
 pub use foreground::{ForegroundBash, ForegroundBashInput};
 
@@ -59,10 +54,7 @@ const ABOUT_BACKGROUND: &str = " With run_in_background the answer comes at once
 
 /// Runs commands.
 pub struct Bash {
-    guardian: Option<Watchdog>,
-    sandbox: Option<Sandbox>,
-    /// Variables of commands outside.
-    variables: Vec<(OsString, OsString)>,
+    processes: SystemProcesses,
     /// Says where git may read without being asked about; nowhere if there is none.
     gate: Option<Arc<dyn CheckoutGate>>,
 }
@@ -85,20 +77,9 @@ pub struct BashInput {
 }
 
 impl Bash {
-    /// Returns the tool. The watchdog ends what it has started if this process is killed. Without a
-    /// sandbox, commands run outside.
-    pub fn new(
-        guardian: Option<Watchdog>,
-        sandbox: Option<Sandbox>,
-        variables: Vec<(OsString, OsString)>,
-        gate: Option<Arc<dyn CheckoutGate>>,
-    ) -> Self {
-        Self {
-            guardian,
-            sandbox,
-            variables,
-            gate,
-        }
+    /// Returns the tool.
+    pub fn new(processes: SystemProcesses, gate: Option<Arc<dyn CheckoutGate>>) -> Self {
+        Self { processes, gate }
     }
 
     /// Starts a shell with a command.
@@ -132,55 +113,32 @@ impl Bash {
         let prepared = self
             .prepare(command, tier.held_in(&context.place), context)
             .await?;
-        let (start, launcher, mut after) = match prepared {
-            Some(prepared) => (
-                ProcessStart::Within(Box::new(prepared.job)),
-                Launcher::at(prepared.launcher),
-                prepared.after,
-            ),
+        let mut ready = match prepared {
+            Some(prepared) => ReadyProcess::confined(prepared),
             // It was not asked about only because a sandbox would hold it.
             None if *is_held && context.place != Where::Outside => {
                 return Err(tell("Not run: there is no sandbox that could hold it"));
             }
-            None => (
-                outside(command, context, self.variables_of(only_reads)),
-                Launcher::this_program(),
-                AfterCommand::default(),
-            ),
-        };
-        let starter = match &self.guardian {
-            Some(watchdog) => Starter::Watchdog(watchdog),
-            None => Starter::This(&launcher),
+            None => {
+                let variables = self.variables_of(only_reads);
+                ReadyProcess::outside(outside(command, context, variables))
+            }
         };
         let failed = |error| tell(format!("the shell did not start: {error}"));
-        let proxy = self.proxy(&start, context).map_err(failed)?;
-        let (proxy, socket) = proxy.unzip();
-        proxy.into_iter().for_each(|proxy| after.served_by(proxy));
-        let started = RunningShell::start(&start, &context.marker, starter, socket).await;
-        Ok((started.map_err(failed)?, after))
+        let socket = self
+            .processes
+            .serve(&mut ready, &context.hosts, &context.clock)
+            .map_err(failed)?;
+        let starter = self.processes.starter(&ready);
+        let started = RunningShell::start(&ready.start, &context.marker, starter, socket).await;
+        Ok((started.map_err(failed)?, ready.after))
     }
 
     /// Returns the variables of a command outside.
     fn variables_of(&self, only_reads: bool) -> Vec<(OsString, OsString)> {
         let reading = READING.iter().filter(|_| only_reads);
         let reading = reading.map(|(name, value)| (name.into(), value.into()));
-        self.variables.iter().cloned().chain(reading).collect()
-    }
-
-    /// Starts the proxy of a command that has one.
-    fn proxy(
-        &self,
-        start: &ProcessStart,
-        context: &ToolContext,
-    ) -> io::Result<Option<(Proxy, OwnedFd)>> {
-        let has_proxy =
-            matches!(start, ProcessStart::Within(confined) if confined.plan.has_proxy());
-        let terms = || ProxyTerms {
-            gate: Arc::clone(&context.hosts),
-            clock: Arc::clone(&context.clock),
-            upstream: self.sandbox.as_ref().and_then(Sandbox::upstream),
-        };
-        has_proxy.then(|| Proxy::start(terms())).transpose()
+        self.processes.variables().chain(reading).collect()
     }
 
     /// Prepares a command for the sandbox. Returns none if it is to run outside.
@@ -198,7 +156,7 @@ impl Bash {
         else {
             return Ok(None);
         };
-        let Some(sandbox) = self.sandbox.clone() else {
+        let Some(sandbox) = self.processes.sandbox().cloned() else {
             return Ok(None);
         };
         let (bounds, unasked, opened) = (Arc::clone(bounds), *unasked, opened.clone());
@@ -207,7 +165,9 @@ impl Bash {
         // It looks at files.
         let prepared = tokio::task::spawn_blocking(move || {
             sandbox.prepare(&CommandRequest {
-                command: &command,
+                program: JobProgram::Shell(&command),
+                directory: &workspace.cwd,
+                variables: &[],
                 marker: &marker,
                 workspace: &workspace,
                 files: &*files,
@@ -227,19 +187,19 @@ fn outside(
     command: &str,
     context: &ToolContext,
     variables: Vec<(OsString, OsString)>,
-) -> ProcessStart {
+) -> OutsideProcess {
     // In a worktree, git must find the worktree and not what the environment names.
     let without = match context.workspace.mirror {
         Some(_) => OF_A_REPOSITORY,
         None => &[],
     };
-    ProcessStart::Outside(OutsideProcess {
+    OutsideProcess {
         program: OutsideProgram::Shell(command.into()),
         cwd: context.workspace.cwd.clone(),
         marker: (&context.marker).into(),
         without: without.iter().map(Into::into).collect(),
         variables,
-    })
+    }
 }
 
 impl TypedTool for Bash {
@@ -253,7 +213,7 @@ impl TypedTool for Bash {
 
     fn intent(&self, input: &BashInput, workspace: &Workspace) -> Result<Intent, ToolError> {
         limit(input)?;
-        let sandbox = self.sandbox.as_ref();
+        let sandbox = self.processes.sandbox();
         let outside = sandbox.is_some() && input.outside == Some(true);
         if outside && sandbox.is_some_and(Sandbox::is_never_left) {
             return Err(tell(

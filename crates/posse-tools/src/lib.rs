@@ -35,13 +35,13 @@ mod rooted_fs;
 mod sandbox;
 mod shell;
 mod spawner;
+mod system_processes;
 mod walk;
 mod watchdog;
 mod web_fetch;
 mod worktree;
 mod write;
 
-use std::ffi::OsString;
 use std::sync::Arc;
 
 use posse_port::tool::{Toolbox, typed};
@@ -60,6 +60,7 @@ pub use process_table::CALL_MARK;
 pub use proxy::Upstream;
 pub use read::{Read, ReadInput};
 pub use sandbox::{Sandbox, SandboxConfig};
+pub use system_processes::SystemProcesses;
 pub use watchdog::{GUARD, Watchdog, run_watchdog};
 pub use web_fetch::{WebFetch, WebFetchInput};
 pub use worktree::{
@@ -75,12 +76,8 @@ pub struct ToolsConfig {
     pub reach: Reach,
     /// True if commands may continue after their call.
     pub background: bool,
-    /// Ends what was started if this process is killed.
-    pub guardian: Option<Watchdog>,
-    /// Where commands run; outside if there is none.
-    pub sandbox: Option<Sandbox>,
-    /// Variables of commands outside, beside those of this process.
-    pub variables: Vec<(OsString, OsString)>,
+    /// Starts what agents run.
+    pub processes: SystemProcesses,
     /// Says where git may read without being asked about; nowhere if there is none.
     pub gate: Option<Arc<dyn CheckoutGate>>,
 }
@@ -88,7 +85,7 @@ pub struct ToolsConfig {
 /// Returns all tools, by name. Nothing that costs time happens here: the HTTP client is built
 /// with the first fetch, the watchdog started with the first command.
 pub fn all(means: ToolsConfig) -> Toolbox {
-    let bash = Bash::new(means.guardian, means.sandbox, means.variables, means.gate);
+    let bash = Bash::new(means.processes, means.gate);
     Toolbox::from_iter([
         if means.background {
             typed(bash)

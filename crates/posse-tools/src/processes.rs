@@ -16,6 +16,8 @@ use tokio::sync::Mutex;
 
 use crate::process_table::{CALL_MARK, Process, ProcessTable, ScanRequest};
 
+/// How long what a program leaves behind may take to end by itself, `>(tee log)` for one.
+pub(crate) const AFTERMATH: Duration = Duration::from_millis(100);
 /// How long a process may take to end after SIGTERM.
 const PATIENCE: Duration = Duration::from_millis(300);
 /// How long a killed process may take to end.

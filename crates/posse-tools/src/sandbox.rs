@@ -100,9 +100,21 @@ pub(crate) enum SandboxError {
     Orders(io::Error),
 }
 
+/// What runs in a sandbox.
+#[derive(Clone, Copy)]
+pub(crate) enum JobProgram<'a> {
+    /// A shell with this command.
+    Shell(&'a str),
+    /// A program and its arguments.
+    Words(&'a [OsString]),
+}
+
 /// A command that is to be confined.
 pub(crate) struct CommandRequest<'a> {
-    pub(crate) command: &'a str,
+    pub(crate) program: JobProgram<'a>,
+    pub(crate) directory: &'a Path,
+    /// Variables beside those of all commands.
+    pub(crate) variables: &'a [(OsString, OsString)],
     pub(crate) marker: &'a str,
     pub(crate) workspace: &'a Workspace,
     pub(crate) files: &'a dyn FileGuard,
@@ -230,7 +242,7 @@ impl Sandbox {
             quarantine: spill.join(QUARANTINE),
             confined: Some(ConfinedBy {
                 plan: plan.clone(),
-                directory: request.workspace.cwd.clone(),
+                directory: request.directory.to_owned(),
                 opened: request.opened.to_vec(),
                 closed: [config.hide.as_slice(), &programs.denied].concat(),
             }),
@@ -407,12 +419,23 @@ impl Sandbox {
             .filter(|(name, _)| !is_elsewhere(name))
             .cloned()
             .collect();
+        environment.extend(request.variables.iter().cloned());
         environment.push((CALL_MARK.into(), request.marker.into()));
         environment.push(("GIT_TERMINAL_PROMPT".into(), "0".into()));
+        let (program, arguments) = match request.program {
+            JobProgram::Shell(text) => (self.path().shell.into(), vec!["-c".into(), text.into()]),
+            JobProgram::Words(words) => {
+                let (program, arguments) = words.split_first().unzip();
+                (
+                    program.cloned().unwrap_or_default(),
+                    arguments.unwrap_or_default().to_vec(),
+                )
+            }
+        };
         Job {
-            program: self.path().shell.into(),
-            arguments: vec!["-c".into(), request.command.into()],
-            directory: workspace.cwd.clone(),
+            program,
+            arguments,
+            directory: request.directory.to_owned(),
             environment,
         }
     }

@@ -14,11 +14,9 @@ use tokio_util::sync::CancellationToken;
 use crate::capture::Sink;
 use crate::process::{StartedProcess, Starter};
 use crate::process_start::ProcessStart;
-use crate::processes::{gone, within};
+use crate::processes::{AFTERMATH, gone, within};
 use crate::spawner::ProcessEnds;
 
-/// How long what the shell leaves behind may take to end by itself, `>(tee log)` for one.
-const AFTERMATH: Duration = Duration::from_millis(100);
 /// How much is read after the end. A pipe holds less; more comes from who could not be ended.
 const MOST_LEFT: usize = 4 << 20;
 

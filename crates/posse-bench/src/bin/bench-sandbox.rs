@@ -16,7 +16,7 @@ use posse_port::tool::{
     HostGate, HostRefused, KnownFiles, LiveOutput, Tool, ToolContext, Workspace,
 };
 use posse_protocol::{PermissionMode, RawJson, ToolContent};
-use posse_tools::{Reach, Sandbox, SandboxConfig, ToolsConfig, Watchdog};
+use posse_tools::{Reach, Sandbox, SandboxConfig, SystemProcesses, ToolsConfig, Watchdog};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -161,9 +161,7 @@ impl Ground {
         let tools = posse_tools::all(ToolsConfig {
             reach: Reach::Public,
             background: true,
-            guardian: Some(Watchdog::new(posse)),
-            sandbox: Some(sandbox),
-            variables: Vec::new(),
+            processes: SystemProcesses::new(Some(Watchdog::new(posse)), Some(sandbox), Vec::new()),
             gate: None,
         });
         let tool = tools.get("Bash").cloned().ok_or("no Bash")?;

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use posse_port::tool::Toolbox;
 pub(crate) use posse_tools::GUARD;
-use posse_tools::{Reach, Sandbox, ToolsConfig, Watchdog};
+use posse_tools::{Reach, Sandbox, SystemProcesses, ToolsConfig, Watchdog};
 
 use super::trust_gate::TrustGate;
 use crate::config::settings::Settings;
@@ -30,9 +30,7 @@ pub(crate) fn all_tools(settings: &Settings, sandbox: Option<Sandbox>, trusts: b
     posse_tools::all(ToolsConfig {
         reach: Reach::Public,
         background: true,
-        guardian: Some(GUARDIAN.clone()),
-        sandbox,
-        variables: settings.env.clone(),
+        processes: SystemProcesses::new(Some(GUARDIAN.clone()), sandbox, settings.env.clone()),
         gate: Some(Arc::new(TrustGate { trusts })),
     })
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use posse_port::tool::{FollowUp, NewRun, RunReport, ToolContext, ToolOutput};
 use posse_protocol::RunStatus;
-use posse_tools::{Reach, ToolsConfig};
+use posse_tools::{Reach, SystemProcesses, ToolsConfig};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -275,9 +275,7 @@ fn where_nothing_may_go_on_the_model_does_not_hear_of_it() {
         let means = ToolsConfig {
             reach: Reach::Public,
             background,
-            guardian: None,
-            sandbox: None,
-            variables: Vec::new(),
+            processes: SystemProcesses::default(),
             gate: None,
         };
         Arc::clone(posse_tools::all(means).get("Bash").unwrap())

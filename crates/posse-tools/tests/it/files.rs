@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use posse_port::tool::Subject;
 use posse_protocol::ToolContent;
-use posse_tools::{Reach, ToolsConfig};
+use posse_tools::{Reach, SystemProcesses, ToolsConfig};
 use rustix::fs::{CWD, FileType, Mode};
 use serde_json::json;
 
@@ -455,9 +455,7 @@ fn inputs_are_closed_and_descriptions_short() {
     let tools = posse_tools::all(ToolsConfig {
         reach: Reach::Public,
         background: true,
-        guardian: None,
-        sandbox: None,
-        variables: Vec::new(),
+        processes: SystemProcesses::default(),
         gate: None,
     });
     assert_eq!(

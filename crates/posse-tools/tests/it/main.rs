@@ -9,6 +9,7 @@ mod guardian;
 mod isolated;
 mod live_output;
 mod panes;
+mod processes;
 mod race;
 mod search;
 mod shell;

@@ -15,7 +15,7 @@ use posse_port::tool::{
     Intent, KnownFiles, LiveOutput, NoHosts, Tool, ToolContext, ToolError, ToolOutput, Workspace,
 };
 use posse_protocol::{RawJson, ToolContent};
-use posse_tools::{Reach, ToolsConfig};
+use posse_tools::{Reach, SystemProcesses, ToolsConfig};
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -140,9 +140,7 @@ pub(crate) fn tool(name: &str, reach: Reach) -> Arc<dyn Tool> {
     let means = ToolsConfig {
         reach,
         background: true,
-        guardian: None,
-        sandbox: None,
-        variables: Vec::new(),
+        processes: SystemProcesses::default(),
         gate: None,
     };
     Arc::clone(posse_tools::all(means).get(name).unwrap())

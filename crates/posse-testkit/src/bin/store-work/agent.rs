@@ -83,9 +83,7 @@ fn setup(directory: &Path) -> Setup {
         tools: posse_tools::all(posse_tools::ToolsConfig {
             reach: posse_tools::Reach::Public,
             background: true,
-            guardian: None,
-            sandbox: None,
-            variables: Vec::new(),
+            processes: posse_tools::SystemProcesses::default(),
             gate: None,
         }),
         policy: Arc::new(Policy::default()),
