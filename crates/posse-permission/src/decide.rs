@@ -159,30 +159,11 @@ impl Call<'_> {
     /// Returns the first of these deny or ask rules that applies to this call.
     fn ruled<'r>(&self, rules: &'r [Rule]) -> Option<&'r Rule> {
         let touches = |rule: &&Rule| {
-            rule.names_tool(self.tool)
-                || match (&self.intent.subject, &rule.about) {
-                    (Subject::Reads(paths), About::Read(pattern)) => paths
-                        .iter()
-                        .any(|path| pattern.touches(path, self.workspace)),
-                    // What may not be read may not be edited, either.
-                    (Subject::Edits(paths), About::Read(pattern) | About::Edit(pattern)) => paths
-                        .iter()
-                        .any(|path| pattern.touches(path, self.workspace)),
-                    (Subject::Fetches { host }, About::Host(domain)) => domain.matches(host),
-                    (Subject::Connects { host, port }, About::Connect(pattern)) => {
-                        pattern.touches(host, *port)
-                    }
-                    (Subject::Starts { agent }, About::Agent(name)) => {
-                        name.matches(&agent.to_lowercase())
-                    }
-                    (Subject::Follows { skill }, About::Skill(name)) => {
-                        name.matches(&skill.to_lowercase())
-                    }
-                    _ => self
-                        .line
-                        .as_ref()
-                        .is_some_and(|line| line.touched_by(&rule.about)),
-                }
+            rule.touches(self.tool, &self.intent.subject, self.workspace)
+                || self
+                    .line
+                    .as_ref()
+                    .is_some_and(|line| line.touched_by(&rule.about))
         };
         rules.iter().find(touches)
     }

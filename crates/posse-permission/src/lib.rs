@@ -4,6 +4,7 @@
 //! Nothing here reads the disk: tools resolve paths before they ask, and check again when they
 //! open a file. Rules decide when to ask; the sandbox is the boundary.
 
+mod call_pattern;
 #[cfg(test)]
 mod corpus;
 mod decide;
@@ -17,6 +18,7 @@ mod rule_problem;
 mod shell;
 mod suggest;
 
+pub use call_pattern::CallPattern;
 pub use decide::{Verdict, decide};
 pub use path::{behind_proc, guarded_names, may_be_guarded};
 pub use rights::{Consent, Outside, Rights};

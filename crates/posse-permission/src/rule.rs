@@ -11,7 +11,7 @@ use super::pattern::{CommandPattern, Domain, Glob};
 use crate::mirror::RulePaths as _;
 use crate::rule_problem::RuleProblem;
 use posse_port::confinement::FileAccess;
-use posse_port::tool::{FileGuard, RuledPaths, Workspace};
+use posse_port::tool::{FileGuard, RuledPaths, Subject, Workspace};
 
 /// All rules of a session.
 #[derive(Clone, Debug, Default)]
@@ -136,25 +136,53 @@ impl Rule {
             | About::Elsewhere => false,
         }
     }
+
+    /// Parses a rule. `allows` is true for the allow list, where less may be left open.
+    pub(super) fn read(text: &str, source: &Source, allows: bool) -> Result<Self, RuleError> {
+        let about = grammar::read(text, source, allows).map_err(|why| RuleError {
+            rule: text.to_owned(),
+            why,
+            place: source.name.clone(),
+        })?;
+        Ok(Self {
+            text: text.trim().to_owned(),
+            place: source.name.as_str().into(),
+            about,
+        })
+    }
+
+    /// Returns true if, as a deny or ask rule, it applies to a call of this tool that runs no
+    /// command.
+    pub(super) fn touches(&self, tool: &str, subject: &Subject, workspace: &Workspace) -> bool {
+        self.names_tool(tool)
+            || match (subject, &self.about) {
+                (Subject::Reads(paths), About::Read(pattern)) => {
+                    paths.iter().any(|path| pattern.touches(path, workspace))
+                }
+                // What may not be read may not be edited, either.
+                (Subject::Edits(paths), About::Read(pattern) | About::Edit(pattern)) => {
+                    paths.iter().any(|path| pattern.touches(path, workspace))
+                }
+                (Subject::Fetches { host }, About::Host(domain)) => domain.matches(host),
+                (Subject::Connects { host, port }, About::Connect(pattern)) => {
+                    pattern.touches(host, *port)
+                }
+                (Subject::Starts { agent }, About::Agent(name)) => {
+                    name.matches(&agent.to_lowercase())
+                }
+                (Subject::Follows { skill }, About::Skill(name)) => {
+                    name.matches(&skill.to_lowercase())
+                }
+                _ => false,
+            }
+    }
 }
 
 impl Policy {
     /// Adds the rules of a source. If one of them is invalid, none is added.
     pub fn add(&mut self, source: &Source, rules: &RuleList) -> Result<(), RuleError> {
-        let place: Arc<str> = source.name.as_str().into();
         let read = |texts: &[String], allows: bool| -> Result<Vec<Rule>, RuleError> {
-            let one = |text: &String| {
-                let about = grammar::read(text, source, allows).map_err(|why| RuleError {
-                    rule: text.clone(),
-                    why,
-                    place: source.name.clone(),
-                })?;
-                Ok(Rule {
-                    text: text.trim().to_owned(),
-                    place: place.clone(),
-                    about,
-                })
-            };
+            let one = |text: &String| Rule::read(text, source, allows);
             texts.iter().map(one).collect()
         };
         // All are parsed before any is added, so that an invalid rule adds nothing.

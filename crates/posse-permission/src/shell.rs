@@ -271,6 +271,11 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// Returns true if parts of it cannot be told apart surely.
+    pub(super) fn is_opaque(&self) -> bool {
+        self.script.opaque.is_some()
+    }
+
     /// Returns true if a redirection opens a file for writing, or for reading.
     fn opens(&self, writes: bool) -> bool {
         self.script
