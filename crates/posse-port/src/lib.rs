@@ -7,6 +7,7 @@ pub mod clock;
 mod closest;
 pub mod confinement;
 mod fault;
+pub mod hooks;
 pub mod memory;
 pub mod model;
 pub mod panes;
