@@ -8,6 +8,7 @@ pub mod agent;
 pub mod definition;
 pub mod govern;
 pub(crate) mod history;
+pub mod hook;
 pub mod live;
 pub mod prompt;
 pub mod runtime;

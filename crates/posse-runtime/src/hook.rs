@@ -1,0 +1,15 @@
+//! Hooks: programs, servers and prompts of people that see what an agent does, and have a say in it.
+//! What a file declares, which hooks an event has, and what their answers come to. Pure: nothing
+//! here runs a hook.
+
+mod event;
+mod kind;
+mod matcher;
+#[cfg(test)]
+pub(crate) mod tests;
+pub use event::{HookEvent, Veto};
+pub use kind::{
+    Condition, Hook, HookAction, HookLayer, HookOrigin, HookProgram, HookState, OnFailure,
+    RunsBeside,
+};
+pub use matcher::Matcher;
