@@ -2,11 +2,14 @@
 //! What a file declares, which hooks an event has, and what their answers come to. Pure: nothing
 //! here runs a hook.
 
+mod config;
 mod event;
 mod kind;
 mod matcher;
 #[cfg(test)]
 pub(crate) mod tests;
+
+pub use config::{FileProblem, HookFile, HookProblem, PathStep, ReadHooks, read};
 pub use event::{HookEvent, Veto};
 pub use kind::{
     Condition, Hook, HookAction, HookLayer, HookOrigin, HookProgram, HookState, OnFailure,
