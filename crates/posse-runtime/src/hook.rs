@@ -2,10 +2,12 @@
 //! What a file declares, which hooks an event has, and what their answers come to. Pure: nothing
 //! here runs a hook.
 
+pub mod answer;
 mod config;
 mod event;
 mod kind;
 mod matcher;
+pub mod merge;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -16,3 +18,4 @@ pub use kind::{
     RunsBeside,
 };
 pub use matcher::Matcher;
+pub use merge::Merged;
