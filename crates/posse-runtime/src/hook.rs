@@ -8,6 +8,8 @@ mod event;
 mod kind;
 mod matcher;
 pub mod merge;
+mod payload;
+mod set;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -19,3 +21,5 @@ pub use kind::{
 };
 pub use matcher::Matcher;
 pub use merge::Merged;
+pub use payload::{HookFacts, SubAgentFacts, payload};
+pub use set::{HookSet, Matched, MatchedCall};

@@ -1,0 +1,126 @@
+//! The hooks that hold at a moment, by event.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use posse_port::tool::{Intent, Workspace};
+
+use crate::hook::{Condition, Hook, HookAction, HookEvent, HookLayer, HookState};
+
+/// Hooks, each event's in the order in which they count.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HookSet(BTreeMap<HookEvent, Vec<Arc<Hook>>>);
+
+/// The hooks that an event has.
+#[derive(Clone, Debug, Default)]
+pub struct Matched {
+    /// Those that run, in the order in which they count.
+    pub hooks: Vec<Arc<Hook>>,
+    /// Why a person is asked about the call, if one of them may not run.
+    pub waits: Option<String>,
+}
+
+impl Matched {
+    /// Returns true if the event has none.
+    pub fn is_empty(&self) -> bool {
+        self.hooks.is_empty() && self.waits.is_none()
+    }
+}
+
+/// A tool call that hooks are compared with.
+#[derive(Clone, Copy)]
+pub struct MatchedCall<'a> {
+    /// The tool.
+    pub tool: &'a str,
+    /// What it means to do.
+    pub intent: &'a Intent,
+    /// Where.
+    pub workspace: &'a Workspace,
+}
+
+impl HookSet {
+    /// Returns a set of these hooks. Those of settings that are declared twice are there once.
+    pub fn new(hooks: impl IntoIterator<Item = Arc<Hook>>) -> Self {
+        let mut all: Vec<Arc<Hook>> = hooks.into_iter().collect();
+        all.sort_by_key(|hook| hook.origin.layer);
+        let mut set = Self::default();
+        for hook in all {
+            let of_event = set.0.entry(hook.event).or_default();
+            let is_settings = |hook: &Hook| hook.origin.layer <= HookLayer::Flag;
+            let is_known = |known: &Arc<Hook>| {
+                is_settings(known) && is_settings(&hook) && known.is_same(&hook)
+            };
+            // Of two equal ones, the one that may run counts.
+            match of_event.iter().position(is_known) {
+                Some(at) if of_event[at].state != HookState::Active => of_event[at] = hook,
+                Some(_) => {}
+                None => of_event.push(hook),
+            }
+        }
+        set
+    }
+
+    /// Returns the hooks of both.
+    #[must_use]
+    pub fn with(&self, others: &Self) -> Self {
+        Self::new(self.all().chain(others.all()).cloned())
+    }
+
+    /// Returns all of them.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Hook>> {
+        self.0.values().flatten()
+    }
+
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns true if the event has any hooks.
+    pub fn has(&self, event: HookEvent) -> bool {
+        self.0.contains_key(&event)
+    }
+
+    /// Returns the hooks for an event. `name` is what matchers are compared with.
+    pub fn matching(&self, event: HookEvent, name: &str) -> Matched {
+        self.select(event, |hook| {
+            hook.matcher.matches(name) && hook.condition == Condition::None
+        })
+    }
+
+    /// Returns the hooks for an event of a call.
+    pub fn matching_call(&self, event: HookEvent, call: MatchedCall<'_>) -> Matched {
+        self.select(event, |hook| {
+            hook.matcher.matches(call.tool)
+                && match &hook.condition {
+                    Condition::None => true,
+                    Condition::Calls(pattern) => {
+                        pattern.matches(call.tool, call.intent, call.workspace)
+                    }
+                    Condition::Never => false,
+                }
+        })
+    }
+
+    fn select(&self, event: HookEvent, is_meant: impl Fn(&Hook) -> bool) -> Matched {
+        let mut matched = Matched::default();
+        let hooks = self.0.get(&event).into_iter().flatten();
+        for hook in hooks.filter(|hook| is_meant(hook)) {
+            match &hook.state {
+                HookState::Active if runs(hook) => matched.hooks.push(Arc::clone(hook)),
+                HookState::Active => {}
+                HookState::Waits { why } if event.guards() => {
+                    matched.waits.get_or_insert_with(|| why.clone());
+                }
+                HookState::Waits { .. } => {}
+            }
+        }
+        matched
+    }
+}
+
+/// Returns true if something follows from the hook: one that cannot run was reported before, and
+/// only refuses if it must.
+fn runs(hook: &Hook) -> bool {
+    !matches!(hook.action, HookAction::Unsupported { .. }) || hook.blocks_on_failure()
+}
