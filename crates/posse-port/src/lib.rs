@@ -26,6 +26,7 @@ pub use closest::closest;
 pub use fault::in_a_line;
 
 use clock::Clock;
+use hooks::HookRunner;
 use memory::Ram;
 use model::Model;
 use price::Prices;
@@ -50,4 +51,6 @@ pub struct Ports {
     pub memory: Arc<dyn Ram>,
     /// Git worktrees of agents.
     pub worktrees: Arc<dyn Worktrees>,
+    /// Runs hooks.
+    pub hooks: Arc<dyn HookRunner>,
 }

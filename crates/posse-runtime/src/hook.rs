@@ -3,6 +3,7 @@
 //! here runs a hook.
 
 pub mod answer;
+mod book;
 mod config;
 mod event;
 mod kind;
@@ -13,6 +14,7 @@ mod set;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use book::HookBook;
 pub use config::{FileProblem, HookFile, HookProblem, PathStep, ReadHooks, read};
 pub use event::{HookEvent, Veto};
 pub use kind::{

@@ -195,6 +195,7 @@ impl Rig {
             clock: Arc::clone(&self.clock),
             prices: Arc::new(PriceList::built_in()?),
             memory: Arc::new(SystemMemory),
+            hooks: Arc::new(posse_port::hooks::NoHooks),
             worktrees: Arc::new(posse_tools::GitWorktrees::new(self.worktrees())),
         }))
     }
@@ -223,6 +224,7 @@ pub fn spawning() -> Spawning {
         base: Default::default(),
         dirty: Default::default(),
         context: Arc::new([]),
+        hooks: Arc::default(),
         instructions: None,
         depth: 3,
         running: 64,

@@ -94,6 +94,7 @@ impl TestRuntime {
             clock: Arc::new(SystemClock::default()),
             prices: Arc::new(PriceList::built_in()?),
             memory: Arc::new(SystemMemory),
+            hooks: Arc::new(posse_port::hooks::NoHooks),
             worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
         });
         let cwd = work.canonicalize()?;

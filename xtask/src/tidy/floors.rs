@@ -11,6 +11,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         &[
             "supervise",
             "govern",
+            "hook",
             "definition",
             "prompt",
             "history",

@@ -311,6 +311,7 @@ impl RuntimeParts {
         let gate = Arc::new(TrustGate { trusts });
         let worktrees = own_worktrees::own_worktrees()?.behind(gate);
         let ports = Ports {
+            hooks: Arc::new(posse_port::hooks::NoHooks),
             model: Arc::from(chosen.model),
             store,
             clock: Arc::new(SystemClock::default()),
@@ -664,6 +665,7 @@ fn spawning(settings: &Settings) -> Spawning {
         base: agents.base,
         dirty: agents.dirty,
         context: Arc::default(),
+        hooks: Arc::default(),
         instructions: None,
         depth: agents.depth,
         running: agents.running,

@@ -8,6 +8,7 @@ use crate::definition::catalogue::Catalogue;
 use crate::definition::instructions::SessionInstructions;
 use crate::definition::skill::Skills;
 use crate::govern::Budgets;
+use crate::hook::HookBook;
 use posse_port::panes::Panes;
 use posse_port::worktree::{Base, Dirty};
 
@@ -30,6 +31,8 @@ pub struct Spawning {
     pub dirty: Dirty,
     /// Texts for every sub-agent after its type's prompt: directory, project instructions, date.
     pub context: Arc<[String]>,
+    /// Hooks of settings, for every agent.
+    pub hooks: Arc<HookBook>,
     /// Memory files; none if agents are told of none.
     pub instructions: Option<Arc<SessionInstructions>>,
     /// Maximum depth of agents; the main agent is at 0.

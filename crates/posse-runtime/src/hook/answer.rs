@@ -20,7 +20,7 @@ const SHOWN: usize = 500;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// What it decides.
-    pub decision: Option<Decision>,
+    pub decision: Option<HookDecision>,
     /// The input that a call shall have instead.
     pub input: Option<RawJson>,
     /// What the model shall know.
@@ -37,7 +37,7 @@ pub struct Answer {
 
 /// What a hook decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum HookDecision {
     /// It may happen.
     Allow,
     /// A person decides.
@@ -93,7 +93,7 @@ pub fn interpret(hook: &Hook, returned: &HookReturn) -> Answer {
         && hook.blocks_on_failure()
     {
         let why = format!("it failed, which counts as a refusal (onFailure: block): {why}");
-        answer.decision = Some(Decision::Deny(why));
+        answer.decision = Some(HookDecision::Deny(why));
     }
     answer
 }
@@ -113,7 +113,7 @@ fn read(event: HookEvent, returned: &HookReturn) -> Answer {
         .then(|| serde_json::from_str::<Map<String, Value>>(text));
     let refuses = returned.code == Some(REFUSES);
     let mut answer = match &json {
-        Some(Ok(object)) => match Fields(object).answer(event) {
+        Some(Ok(object)) => match AnswerFields(object).answer(event) {
             Ok(answer) => answer,
             Err(_) if refuses => Answer::default(),
             Err(why) => Answer::failed(format!("its answer cannot be used: {why}")),
@@ -151,11 +151,11 @@ fn refuse(event: HookEvent, answer: &mut Answer, returned: &HookReturn) {
     let said = returned.errors.trim();
     let reason = match &answer.decision {
         _ if !said.is_empty() => said.to_owned(),
-        Some(Decision::Deny(reason)) => reason.clone(),
+        Some(HookDecision::Deny(reason)) => reason.clone(),
         _ => String::new(),
     };
     match event.veto() {
-        Veto::Prevents | Veto::TellsModel => answer.decision = Some(Decision::Deny(reason)),
+        Veto::Prevents | Veto::TellsModel => answer.decision = Some(HookDecision::Deny(reason)),
         Veto::TellsPerson => {
             answer.decision = None;
             answer.message.get_or_insert(reason);
@@ -181,7 +181,7 @@ fn ended(returned: &HookReturn) -> String {
 
 /// A value of the wrong type.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-enum Wrong {
+enum WrongField {
     #[error("`{0}` is not {1}")]
     Type(&'static str, &'static str),
     #[error("`{key}` is `{found}`, not {expected}")]
@@ -193,10 +193,10 @@ enum Wrong {
 }
 
 /// The JSON that a hook has printed.
-struct Fields<'a>(&'a Map<String, Value>);
+struct AnswerFields<'a>(&'a Map<String, Value>);
 
-impl<'a> Fields<'a> {
-    fn answer(&self, event: HookEvent) -> Result<Answer, Wrong> {
+impl<'a> AnswerFields<'a> {
+    fn answer(&self, event: HookEvent) -> Result<Answer, WrongField> {
         let ends_run = match self.truth("continue")? {
             Some(false) => Some(self.text("stopReason")?.unwrap_or_default()),
             _ => None,
@@ -204,10 +204,10 @@ impl<'a> Fields<'a> {
         let reason = || Ok(self.text("reason")?.unwrap_or_default());
         let decision = match self.text("decision")?.as_deref() {
             None => None,
-            Some("block" | "deny") => Some(Decision::Deny(reason()?)),
-            Some("approve" | "allow") => Some(Decision::Allow),
+            Some("block" | "deny") => Some(HookDecision::Deny(reason()?)),
+            Some("approve" | "allow") => Some(HookDecision::Allow),
             Some(found) => {
-                return Err(Wrong::Word {
+                return Err(WrongField::Word {
                     key: "decision",
                     found: found.to_owned(),
                     expected: "block or approve",
@@ -223,7 +223,7 @@ impl<'a> Fields<'a> {
         if let Some(own) = self.object("hookSpecificOutput")? {
             let named = own.text("hookEventName")?;
             if let Some(found) = named.filter(|name| name != event.as_str()) {
-                return Err(Wrong::Word {
+                return Err(WrongField::Word {
                     key: "hookEventName",
                     found,
                     expected: event.as_str(),
@@ -235,7 +235,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads what is there for this event only.
-    fn of_event(&self, event: HookEvent, answer: &mut Answer) -> Result<(), Wrong> {
+    fn of_event(&self, event: HookEvent, answer: &mut Answer) -> Result<(), WrongField> {
         answer.context = self.text("additionalContext")?;
         let more = &mut answer.more;
         match event {
@@ -243,12 +243,12 @@ impl<'a> Fields<'a> {
                 let reason = self.text("permissionDecisionReason")?.unwrap_or_default();
                 let decision = match self.text("permissionDecision")?.as_deref() {
                     None => answer.decision.take(),
-                    Some("allow") => Some(Decision::Allow),
-                    Some("deny") => Some(Decision::Deny(reason)),
-                    Some("ask") => Some(Decision::Ask(reason)),
-                    Some("defer") => Some(Decision::Defer(reason)),
+                    Some("allow") => Some(HookDecision::Allow),
+                    Some("deny") => Some(HookDecision::Deny(reason)),
+                    Some("ask") => Some(HookDecision::Ask(reason)),
+                    Some("defer") => Some(HookDecision::Defer(reason)),
                     Some(found) => {
-                        return Err(Wrong::Word {
+                        return Err(WrongField::Word {
                             key: "permissionDecision",
                             found: found.to_owned(),
                             expected: "allow, deny, ask or defer",
@@ -287,12 +287,12 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads an answer to what a person would be asked.
-    fn permission(&self, answer: &mut Answer) -> Result<(), Wrong> {
+    fn permission(&self, answer: &mut Answer) -> Result<(), WrongField> {
         let decision = match self.text("behavior")?.as_deref() {
-            Some("allow") => Decision::Allow,
-            Some("deny") => Decision::Deny(self.text("message")?.unwrap_or_default()),
+            Some("allow") => HookDecision::Allow,
+            Some("deny") => HookDecision::Deny(self.text("message")?.unwrap_or_default()),
             found => {
-                return Err(Wrong::Word {
+                return Err(WrongField::Word {
                     key: "behavior",
                     found: found.unwrap_or_default().to_owned(),
                     expected: "allow or deny",
@@ -305,51 +305,51 @@ impl<'a> Fields<'a> {
         answer.more.permissions = match self.0.get("updatedPermissions") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(changes)) => changes.clone(),
-            Some(_) => return Err(Wrong::Type("updatedPermissions", "a list")),
+            Some(_) => return Err(WrongField::Type("updatedPermissions", "a list")),
         };
         Ok(())
     }
 
-    fn input(&self) -> Result<Option<RawJson>, Wrong> {
+    fn input(&self) -> Result<Option<RawJson>, WrongField> {
         match self.0.get("updatedInput") {
             None | Some(Value::Null) => Ok(None),
             Some(input @ Value::Object(_)) => Ok(Some(RawJson::from(input))),
-            Some(_) => Err(Wrong::Type("updatedInput", "an object")),
+            Some(_) => Err(WrongField::Type("updatedInput", "an object")),
         }
     }
 
-    fn text(&self, key: &'static str) -> Result<Option<String>, Wrong> {
+    fn text(&self, key: &'static str) -> Result<Option<String>, WrongField> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(Wrong::Type(key, "a text")),
+            Some(_) => Err(WrongField::Type(key, "a text")),
         }
     }
 
-    fn truth(&self, key: &'static str) -> Result<Option<bool>, Wrong> {
+    fn truth(&self, key: &'static str) -> Result<Option<bool>, WrongField> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Bool(truth)) => Ok(Some(*truth)),
-            Some(_) => Err(Wrong::Type(key, "true or false")),
+            Some(_) => Err(WrongField::Type(key, "true or false")),
         }
     }
 
-    fn object(&self, key: &'static str) -> Result<Option<Fields<'a>>, Wrong> {
+    fn object(&self, key: &'static str) -> Result<Option<AnswerFields<'a>>, WrongField> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(None),
-            Some(Value::Object(object)) => Ok(Some(Fields(object))),
-            Some(_) => Err(Wrong::Type(key, "an object")),
+            Some(Value::Object(object)) => Ok(Some(AnswerFields(object))),
+            Some(_) => Err(WrongField::Type(key, "an object")),
         }
     }
 
-    fn paths(&self, key: &'static str) -> Result<Vec<PathBuf>, Wrong> {
+    fn paths(&self, key: &'static str) -> Result<Vec<PathBuf>, WrongField> {
         match self.0.get(key) {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::Array(paths)) if paths.iter().all(Value::is_string) => {
                 let paths = paths.iter().filter_map(Value::as_str);
                 Ok(paths.map(PathBuf::from).collect())
             }
-            Some(_) => Err(Wrong::Type(key, "a list of paths")),
+            Some(_) => Err(WrongField::Type(key, "a list of paths")),
         }
     }
 }

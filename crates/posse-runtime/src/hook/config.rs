@@ -178,7 +178,7 @@ impl HookProblem {
 
 /// Reads the value of the key `hooks`.
 pub fn read(hooks: &Value, file: &HookFile) -> ReadHooks {
-    let mut reader = Reader {
+    let mut reader = HookReader {
         file,
         read: ReadHooks::default(),
         path: Vec::new(),
@@ -200,14 +200,14 @@ pub fn read(hooks: &Value, file: &HookFile) -> ReadHooks {
     reader.read
 }
 
-struct Reader<'a> {
+struct HookReader<'a> {
     file: &'a HookFile,
     read: ReadHooks,
     /// Where it is.
     path: Vec<PathStep>,
 }
 
-impl Reader<'_> {
+impl HookReader<'_> {
     fn within<T>(&mut self, step: PathStep, read: impl FnOnce(&mut Self) -> T) -> T {
         self.path.push(step);
         let result = read(self);

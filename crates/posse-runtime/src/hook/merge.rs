@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use posse_protocol::RawJson;
 
-use crate::hook::answer::{Answer, Decision, Extras};
+use crate::hook::answer::{Answer, Extras, HookDecision};
 use crate::hook::{Hook, HookOrigin};
 
 /// What the hooks of an event have come to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Merged {
     /// The strictest decision, with the reasons of all hooks that took it.
-    pub decision: Option<Decision>,
+    pub decision: Option<HookDecision>,
     /// The input that a call gets instead of its own.
     pub input: Option<RawJson>,
     /// What the model is told, each with what said it.
@@ -29,7 +29,7 @@ impl Merged {
     /// Returns why it is refused, if it is.
     pub fn denied(&self) -> Option<&str> {
         match &self.decision {
-            Some(Decision::Deny(why)) => Some(why),
+            Some(HookDecision::Deny(why)) => Some(why),
             _ => None,
         }
     }
@@ -65,20 +65,24 @@ pub fn merge(answers: impl IntoIterator<Item = (Arc<Hook>, Answer)>) -> Merged {
 
 /// Returns true if a decision of this hook counts: a repository can refuse and ask, and allows
 /// nothing.
-fn counts(hook: &Hook, decision: &Decision) -> bool {
-    !hook.origin.of_repository || *decision != Decision::Allow
+fn counts(hook: &Hook, decision: &HookDecision) -> bool {
+    !hook.origin.of_repository || *decision != HookDecision::Allow
 }
 
 /// Returns the stricter decision; of two equally strict ones, both reasons.
-fn strictest(one: Option<Decision>, other: Option<Decision>) -> Option<Decision> {
+fn strictest(one: Option<HookDecision>, other: Option<HookDecision>) -> Option<HookDecision> {
     let (one, other) = match (one, other) {
         (Some(one), Some(other)) => (one, other),
         (one, other) => return one.or(other),
     };
     Some(match (one, other) {
-        (Decision::Deny(one), Decision::Deny(other)) => Decision::Deny(both(one, other)),
-        (Decision::Defer(one), Decision::Defer(other)) => Decision::Defer(both(one, other)),
-        (Decision::Ask(one), Decision::Ask(other)) => Decision::Ask(both(one, other)),
+        (HookDecision::Deny(one), HookDecision::Deny(other)) => {
+            HookDecision::Deny(both(one, other))
+        }
+        (HookDecision::Defer(one), HookDecision::Defer(other)) => {
+            HookDecision::Defer(both(one, other))
+        }
+        (HookDecision::Ask(one), HookDecision::Ask(other)) => HookDecision::Ask(both(one, other)),
         (one, other) if weight(&other) > weight(&one) => other,
         (one, _) => one,
     })
@@ -93,12 +97,12 @@ fn both(one: String, other: String) -> String {
     }
 }
 
-fn weight(decision: &Decision) -> u8 {
+fn weight(decision: &HookDecision) -> u8 {
     match decision {
-        Decision::Allow => 0,
-        Decision::Ask(_) => 1,
-        Decision::Defer(_) => 2,
-        Decision::Deny(_) => 3,
+        HookDecision::Allow => 0,
+        HookDecision::Ask(_) => 1,
+        HookDecision::Defer(_) => 2,
+        HookDecision::Deny(_) => 3,
     }
 }
 
@@ -136,7 +140,7 @@ mod tests {
     use crate::hook::tests::hook;
     use crate::hook::{HookEvent, HookLayer};
 
-    fn decided(decision: Decision) -> Answer {
+    fn decided(decision: HookDecision) -> Answer {
         Answer {
             decision: Some(decision),
             ..Answer::default()
@@ -162,10 +166,10 @@ mod tests {
     #[test]
     fn the_strictest_decision_counts_whatever_the_order() {
         let all = [
-            Decision::Allow,
-            Decision::Ask("asks".into()),
-            Decision::Defer("defers".into()),
-            Decision::Deny("denies".into()),
+            HookDecision::Allow,
+            HookDecision::Ask("asks".into()),
+            HookDecision::Defer("defers".into()),
+            HookDecision::Deny("denies".into()),
         ];
         let user = of_layer(HookLayer::User);
         for (at, strict) in all.iter().enumerate() {
@@ -177,15 +181,15 @@ mod tests {
             }
         }
         let none = (Arc::clone(&user), Answer::default());
-        let asks = decided(Decision::Ask("asks".into()));
+        let asks = decided(HookDecision::Ask("asks".into()));
         let merged = merge([none, (user, asks)]);
-        assert_eq!(merged.decision, Some(Decision::Ask("asks".into())));
+        assert_eq!(merged.decision, Some(HookDecision::Ask("asks".into())));
     }
 
     #[test]
     fn all_reasons_are_told() {
         let user = of_layer(HookLayer::User);
-        let says = |why: &str| (Arc::clone(&user), decided(Decision::Deny(why.into())));
+        let says = |why: &str| (Arc::clone(&user), decided(HookDecision::Deny(why.into())));
         let merged = merge([says("one"), says(""), says("two"), says("one")]);
         assert_eq!(merged.denied(), Some("one\ntwo\none"));
     }
@@ -221,9 +225,9 @@ mod tests {
     #[test]
     fn a_repository_allows_nothing() {
         let project = of_layer(HookLayer::Project);
-        let merged = merge([(Arc::clone(&project), decided(Decision::Allow))]);
+        let merged = merge([(Arc::clone(&project), decided(HookDecision::Allow))]);
         assert_eq!(merged.decision, None);
-        let merged = merge([(project, decided(Decision::Deny("no".into())))]);
+        let merged = merge([(project, decided(HookDecision::Deny("no".into())))]);
         assert_eq!(merged.denied(), Some("no"));
     }
 

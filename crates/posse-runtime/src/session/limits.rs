@@ -106,6 +106,7 @@ mod tests {
         Spawning {
             implicit_fork: false,
             context: Arc::new([]),
+            hooks: Arc::default(),
             instructions: None,
             types: Arc::default(),
             skills: None,

@@ -38,6 +38,7 @@ pub(crate) fn runtime(model: Arc<dyn Model>, directory: &Path) -> Result<Runtime
         clock: Arc::new(SystemClock::default()),
         prices: Arc::new(PriceList::built_in()?),
         memory: Arc::new(SystemMemory),
+        hooks: Arc::new(posse_port::hooks::NoHooks),
         worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
     }))
 }

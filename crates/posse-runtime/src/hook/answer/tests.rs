@@ -1,3 +1,5 @@
+//! Answers by event, exit code and output.
+
 use serde_json::json;
 
 use super::*;
@@ -20,7 +22,7 @@ fn of(event: HookEvent, returned: &HookReturn) -> Answer {
 
 fn denied(answer: &Answer) -> Option<&str> {
     match &answer.decision {
-        Some(Decision::Deny(why)) => Some(why),
+        Some(HookDecision::Deny(why)) => Some(why),
         _ => None,
     }
 }
@@ -152,10 +154,10 @@ fn a_call_is_decided_about_in_new_words_and_in_old_ones() {
     };
     let reason = || "r".to_owned();
     for (word, expected) in [
-        ("allow", Decision::Allow),
-        ("ask", Decision::Ask(reason())),
-        ("defer", Decision::Defer(reason())),
-        ("deny", Decision::Deny(reason())),
+        ("allow", HookDecision::Allow),
+        ("ask", HookDecision::Ask(reason())),
+        ("defer", HookDecision::Defer(reason())),
+        ("deny", HookDecision::Deny(reason())),
     ] {
         let answer = pre(json!({
             "hookEventName": "PreToolUse", "permissionDecision": word,
@@ -168,7 +170,7 @@ fn a_call_is_decided_about_in_new_words_and_in_old_ones() {
         HookEvent::PreToolUse,
         &said(0, r#"{"decision": "approve"}"#, ""),
     );
-    assert_eq!(approve.decision, Some(Decision::Allow));
+    assert_eq!(approve.decision, Some(HookDecision::Allow));
     for wrong in [
         json!({"permissionDecision": "perhaps"}),
         json!({"updatedInput": "ls"}),
@@ -193,7 +195,7 @@ fn what_a_person_would_be_asked_is_answered() {
     let answer = request(json!({
         "behavior": "allow", "updatedInput": {"a": 1}, "updatedPermissions": rules,
     }));
-    assert_eq!(answer.decision, Some(Decision::Allow));
+    assert_eq!(answer.decision, Some(HookDecision::Allow));
     assert_eq!(answer.more.permissions, *rules.as_array().unwrap());
     assert!(answer.input.is_some());
     let answer = request(json!({"behavior": "deny", "message": "m", "interrupt": true}));

@@ -1,3 +1,5 @@
+//! Files with hooks, and what is wrong in them.
+
 use serde_json::json;
 
 use super::*;

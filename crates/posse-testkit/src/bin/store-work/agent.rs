@@ -45,6 +45,7 @@ pub(crate) async fn run(
         clock,
         prices: Arc::new(posse_model::price::PriceList::built_in()?),
         memory: Arc::new(SystemMemory),
+        hooks: Arc::new(posse_port::hooks::NoHooks),
         worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
     });
     let profile = AgentProfile {
