@@ -35,6 +35,18 @@ pub fn decide(
     tool: &str,
     intent: &Intent,
 ) -> Verdict {
+    judge(policy, mode, workspace, (tool, intent), false)
+}
+
+/// Decides on a call of a tool. If the user's own hook `agreed`, that counts as much as an allow
+/// rule: a person is asked only if a rule says so.
+pub(super) fn judge(
+    policy: &Policy,
+    mode: PermissionMode,
+    workspace: &Workspace,
+    (tool, intent): (&str, &Intent),
+    agreed: bool,
+) -> Verdict {
     if policy.leaves_out(tool) {
         return Verdict::Deny(format!("{tool} is not one of the tools of this session"));
     }
@@ -111,6 +123,7 @@ pub fn decide(
         (None, Some(rule)) => {
             format!("the rule {rule} may apply to what the wildcards match")
         }
+        (None, None) if agreed => return Verdict::Allow,
         (None, None) => match call.allowed() {
             Ok(()) => return Verdict::Allow,
             Err(why) => why,

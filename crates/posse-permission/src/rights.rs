@@ -12,7 +12,8 @@ use posse_protocol::{PermissionMode, Suggestion};
 pub use self::confine::Consent;
 use super::path::is_beneath;
 use super::suggest::{added, suggest};
-use super::{Policy, Verdict, decide};
+use super::decide::judge;
+use super::{Policy, Verdict};
 use posse_port::tool::{Intent, Workspace};
 
 /// An agent's rights. Clones share them: a new mode applies at once, to all agents below as well.
@@ -179,31 +180,37 @@ impl Rights {
     pub fn verdict(&self, tool: &str, intent: &Intent) -> Verdict {
         // All agents of a session share the rules, except for granted ones. These count for the
         // links above, too: otherwise nothing could be granted.
-        self.verdict_under(&self.policy(), tool, intent)
+        self.verdict_under(&self.policy(), (tool, intent), false)
+    }
+
+    /// Returns the verdict on a call that a hook of the user's has agreed to: a person is asked
+    /// only if a rule says so, and what is denied stays denied.
+    pub fn verdict_agreed(&self, tool: &str, intent: &Intent) -> Verdict {
+        self.verdict_under(&self.policy(), (tool, intent), true)
     }
 
     /// Returns the rules that a person may accept instead of being asked about such a call again,
     /// from narrow to wide; none if the call is not asked about, or no rule could cover it soundly.
     pub fn suggestions(&self, tool: &str, intent: &Intent) -> Vec<Suggestion> {
         let policy = self.policy();
-        if !matches!(self.verdict_under(&policy, tool, intent), Verdict::Ask(_)) {
+        if !matches!(self.verdict_under(&policy, (tool, intent), false), Verdict::Ask(_)) {
             return Vec::new();
         }
         let mut suggestions = suggest(&policy, &self.0.workspace, tool, intent);
         // A rule that does not settle the question is no help, for example beside an ask rule.
         suggestions.retain(|suggestion| {
             let wider = added(&policy, &self.0.workspace, suggestion);
-            wider.is_some_and(|policy| self.verdict_under(&policy, tool, intent) == Verdict::Allow)
+            wider.is_some_and(|policy| self.verdict_under(&policy, (tool, intent), false) == Verdict::Allow)
         });
         suggestions
     }
 
     /// Returns the verdict under these rules.
-    fn verdict_under(&self, policy: &Policy, tool: &str, intent: &Intent) -> Verdict {
+    fn verdict_under(&self, policy: &Policy, call: (&str, &Intent), agreed: bool) -> Verdict {
         let mut strictest = Verdict::Allow;
         for (at, (mode, roots)) in self.links_in(&self.0.workspace).into_iter().enumerate() {
             let verdict = if at == 0 {
-                decide(policy, mode, &self.0.workspace, tool, intent)
+                judge(policy, mode, &self.0.workspace, call, agreed)
             } else {
                 // The mode and roots of the link above, but this agent's place: that decides what
                 // a command's paths mean, and an agent may always read its own output and write
@@ -212,7 +219,7 @@ impl Rights {
                     roots: roots.to_vec(),
                     ..Workspace::clone(&self.0.workspace)
                 };
-                above(decide(policy, mode, &workspace, tool, intent))
+                above(judge(policy, mode, &workspace, call, agreed))
             };
             if weight(&verdict) > weight(&strictest) {
                 strictest = verdict;

@@ -3,7 +3,7 @@
 mod worktree;
 
 use super::*;
-use crate::{RuleList, Source};
+use crate::{RuleList, Source, decide};
 use posse_port::tool::Subject;
 use posse_protocol::QuestionKind;
 
@@ -527,4 +527,29 @@ fn a_child_never_has_a_right_its_parent_lacks() {
         held > 10_000,
         "the chain made a difference {held} times only"
     );
+}
+
+// proves HK-07 (part: deny rules)
+#[test]
+fn what_a_hook_agrees_to_is_asked_about_only_if_a_rule_says_so() {
+    let rules = policy(&["Bash(rm *)"], &["Bash(git push *)"], &[]);
+    let check = |command: &str, mode: PermissionMode, expected: &str| {
+        let place = workspace("/w", &["/w"]).into();
+        let rights = Rights::root(mode, Arc::clone(&rules), place);
+        let (tool, intent) = runs(command);
+        let found = match rights.verdict_agreed(tool, &intent) {
+            Verdict::Allow => "allow",
+            Verdict::Ask(_) => "ask",
+            Verdict::Deny(_) => "deny",
+        };
+        assert_eq!(found, expected, "{command} {mode}");
+    };
+    check("make all", Default, "allow");
+    check("make all", DontAsk, "allow");
+    check("git push x", Default, "ask");
+    check("git push x", DontAsk, "deny");
+    for mode in [Default, AcceptEdits, BypassPermissions] {
+        check("rm -r x", mode, "deny");
+    }
+    check("make all", Plan, "deny");
 }
