@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use posse_protocol::{PermissionMode, Suggestion};
 
 pub use self::confine::Consent;
+use super::decide::judge;
 use super::path::is_beneath;
 use super::suggest::{added, suggest};
-use super::decide::judge;
 use super::{Policy, Verdict};
 use posse_port::tool::{Intent, Workspace};
 
@@ -193,14 +193,19 @@ impl Rights {
     /// from narrow to wide; none if the call is not asked about, or no rule could cover it soundly.
     pub fn suggestions(&self, tool: &str, intent: &Intent) -> Vec<Suggestion> {
         let policy = self.policy();
-        if !matches!(self.verdict_under(&policy, (tool, intent), false), Verdict::Ask(_)) {
+        if !matches!(
+            self.verdict_under(&policy, (tool, intent), false),
+            Verdict::Ask(_)
+        ) {
             return Vec::new();
         }
         let mut suggestions = suggest(&policy, &self.0.workspace, tool, intent);
         // A rule that does not settle the question is no help, for example beside an ask rule.
         suggestions.retain(|suggestion| {
             let wider = added(&policy, &self.0.workspace, suggestion);
-            wider.is_some_and(|policy| self.verdict_under(&policy, (tool, intent), false) == Verdict::Allow)
+            wider.is_some_and(|policy| {
+                self.verdict_under(&policy, (tool, intent), false) == Verdict::Allow
+            })
         });
         suggestions
     }
