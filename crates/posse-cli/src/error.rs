@@ -153,6 +153,7 @@ pub(crate) fn for_class(class: FaultClass) -> Option<&'static str> {
         FaultClass::Budget => {
             "raise the budget to continue: --max-budget-usd, --max-budget-tokens, --max-time"
         }
+        FaultClass::Hook => "`posse hooks list` shows the hooks, and the file of each",
         FaultClass::Repetition => "allow the call (--allowedTools), or say what to do instead",
         FaultClass::Internal => {
             "this is a bug in posse, please report it; the session can be resumed"

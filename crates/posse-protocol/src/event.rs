@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::{
     Activity, AgentId, Cost, Detail, IdleReport, Listing, MailUpdate, Message, Misses, Name,
@@ -83,6 +84,8 @@ pub enum EventKind {
     Listed(Box<Listing>),
     /// A question on the side is answered, or could not be.
     Aside(Box<Aside>),
+    /// A hook of the user runs, or has run.
+    Hook(Box<HookUpdate>),
     /// Something that was told came too late, or names nothing: an answer to a call that is gone for one.
     Warning(String),
     /// The run has ended.
@@ -160,6 +163,36 @@ pub struct Aside {
     pub error: Option<String>,
     /// What it used; also if it failed.
     pub spent: Vec<Spent>,
+}
+
+/// A hook that runs, or has run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookUpdate {
+    /// This run of it.
+    pub id: Uuid,
+    /// The event that it is for.
+    pub event: String,
+    /// What of the event: the tool for one; empty if there is nothing.
+    pub about: String,
+    /// What it is, in a line for people.
+    pub title: String,
+    /// The tool call that it is about.
+    pub call: Option<String>,
+    /// How it has ended; none while it runs.
+    pub end: Option<HookEnd>,
+}
+
+/// How a hook has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HookEnd {
+    /// What it printed, or the beginning of it.
+    pub output: String,
+    /// Its errors, or the beginning of them.
+    pub errors: String,
+    /// Its exit code.
+    pub code: Option<i32>,
+    /// Why it has not answered as it should.
+    pub failure: Option<String>,
 }
 
 /// Something that happened to a member of a team.
@@ -433,6 +466,8 @@ pub enum Limit {
     /// Its team has tasks that nobody has completed.
     #[serde(rename = "open_tasks")]
     Tasks,
+    /// What a hook of the user lets happen.
+    Hook,
 }
 
 /// What went wrong, for people and for programs.
@@ -480,6 +515,8 @@ pub enum FaultClass {
     Tool,
     /// The agent repeats what fails.
     Repetition,
+    /// A hook of the user has refused, or waits for a decision.
+    Hook,
     /// The answer has not the shape that was asked for.
     Answer,
     /// posse itself failed.

@@ -36,9 +36,9 @@ pub use control::{IdleReason, IdleReport, Request, RequestKind, Response, TaskRe
 pub use cost::{Cost, Purpose};
 pub use display::{DiffLine, Display, FileDiff, Hunk, LineChange};
 pub use event::{
-    Aside, Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, Limit,
-    MemberChange, MemberUpdate, Missed, ModelUpdate, Outcome, ReplyFacts, Retry, RunEnd,
-    SpendingUpdate, Spent,
+    Aside, Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, HookEnd,
+    HookUpdate, Limit, MemberChange, MemberUpdate, Missed, ModelUpdate, Outcome, ReplyFacts, Retry,
+    RunEnd, SpendingUpdate, Spent,
 };
 pub use host::authority;
 pub use id::{AgentId, HostId, MailId, QuestionId, RealmId};

@@ -19,6 +19,7 @@ mod ending;
 mod envelope;
 mod error;
 mod event;
+mod hook;
 pub mod line;
 mod message;
 mod run;

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::content::WireMessage;
 use super::ending::{WireDenial, WireFault, WireRunEnd};
+use super::hook::WireHook;
 use super::run::{WireRun, WireRunChange};
 use super::spending::{WireCost, WireMissed, WireSpent, WireUsage};
 use super::tagged::read;
@@ -230,6 +231,11 @@ tagged! {
             error: Option<String>,
             /// What it used, by model.
             spent: Vec<WireSpent>,
+        }
+        /// A hook of the user runs, or has run if it has an `end`.
+        Hook {
+            /// The hook.
+            hook: Box<WireHook>,
         }
         /// A command had no effect, e.g. because it came too late.
         Warning {
@@ -464,6 +470,9 @@ impl From<EventKind> for WireEventKind {
                 error: aside.error,
                 spent: aside.spent.into_iter().map(Into::into).collect(),
             },
+            EventKind::Hook(hook) => Self::Hook {
+                hook: Box::new((*hook).into()),
+            },
             EventKind::Warning(message) => Self::Warning { message },
             EventKind::Ended(end) => Self::Ended {
                 end: Box::new((*end).into()),
@@ -651,6 +660,7 @@ impl From<WireEventKind> for EventKind {
                 error,
                 spent: spent.into_iter().map(Into::into).collect(),
             })),
+            WireEventKind::Hook { hook } => Self::Hook(Box::new((*hook).into())),
             WireEventKind::Warning { message } => Self::Warning(message),
             WireEventKind::Ended { end } => Self::Ended(Box::new((*end).into())),
             WireEventKind::AllIdle {} => Self::AllIdle,

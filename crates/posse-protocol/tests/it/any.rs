@@ -400,6 +400,7 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
                 }))
             })
             .boxed(),
+        hook().prop_map(Box::new).prop_map(EventKind::Hook).boxed(),
         text().prop_map(EventKind::Warning).boxed(),
         run_end()
             .prop_map(Box::new)
@@ -585,6 +586,7 @@ fn fault() -> impl Strategy<Value = Fault> {
         FaultClass::Budget,
         FaultClass::Tool,
         FaultClass::Repetition,
+        FaultClass::Hook,
         FaultClass::Answer,
         FaultClass::Internal,
     ]);
@@ -824,6 +826,7 @@ fn run_end() -> impl Strategy<Value = RunEnd> {
         Limit::Context,
         Limit::Repetition,
         Limit::Tasks,
+        Limit::Hook,
     ]);
     let outcome = prop_oneof![
         Just(Outcome::Completed),
@@ -882,4 +885,24 @@ fn misses() -> impl Strategy<Value = Misses> {
 
 fn list_kind() -> impl Strategy<Value = ListKind> {
     select(vec![ListKind::Files, ListKind::Agents, ListKind::Commands])
+}
+
+/// Any hook that runs or has run.
+fn hook() -> impl Strategy<Value = HookUpdate> {
+    let end = (text(), text(), of(any::<i32>()), of(text()));
+    let end = end.prop_map(|(output, errors, code, failure)| HookEnd {
+        output,
+        errors,
+        code,
+        failure,
+    });
+    let all = (any::<u128>(), text(), text(), text(), of(text()), of(end));
+    all.prop_map(|(id, event, about, title, call, end)| HookUpdate {
+        id: Uuid::from_u128(id),
+        event,
+        about,
+        title,
+        call,
+        end,
+    })
 }

@@ -108,6 +108,7 @@ pub(crate) fn limit(limit: Limit) -> String {
         Limit::Budget => "its budget is used up",
         Limit::Output => "its last reply was cut at its length limit",
         Limit::Tasks => "its team has open tasks",
+        Limit::Hook => "a hook has ended its run",
         Limit::Repetition => "it repeated a call that failed in the same way each time",
         Limit::Context => "its conversation fills the model's context window",
     }

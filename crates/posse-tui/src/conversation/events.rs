@@ -1,8 +1,8 @@
 //! What agents do, as the person sees it.
 
 use posse_protocol::{
-    AgentId, Command, Delta, Display, Entry, EntryKind, Event, EventKind, Limit, ListKind, Listing,
-    ModelUpdate, Outcome, PromptChange, QueuedPrompt, RunEnd,
+    AgentId, Command, Delta, Display, Entry, EntryKind, Event, EventKind, HookUpdate, Limit,
+    ListKind, Listing, ModelUpdate, Outcome, PromptChange, QueuedPrompt, RunEnd,
 };
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
@@ -55,6 +55,7 @@ pub(super) fn happened(it: &mut Conversation, event: Event, now_ms: u64) -> Vec<
         EventKind::CallStarted { title, .. } if !is_shown => it.others.calls(event.agent, &title),
         EventKind::Listed(listing) => listed(it, &listing),
         EventKind::Warning(text) => mark(it, Sign::Failed, &text),
+        EventKind::Hook(hook) => hook_ran(it, &hook),
         EventKind::Noted { file, line } => it.say(&format!("noted in {file}: {line}")),
         EventKind::Aside(aside) => {
             let answer = aside.answer.or(aside.error).unwrap_or_default();
@@ -64,6 +65,23 @@ pub(super) fn happened(it: &mut Conversation, event: Event, now_ms: u64) -> Vec<
         _ => {}
     }
     Vec::new()
+}
+
+/// Shows a hook that has something against what happens. What fails is warned of in any case.
+fn hook_ran(it: &mut Conversation, hook: &HookUpdate) {
+    let Some(end) = hook.end.as_ref().filter(|end| end.code == Some(2)) else {
+        return;
+    };
+    let about = match hook.about.as_str() {
+        "" => String::new(),
+        about => format!(" of {about}"),
+    };
+    let why = end.errors.trim();
+    mark(
+        it,
+        Sign::Failed,
+        &format!("{} hook{about}: {why}", hook.event),
+    );
 }
 
 /// Handles an event of the agent that is shown.
@@ -247,6 +265,7 @@ fn limit_words(limit: Limit) -> &'static str {
         Limit::Context => "the conversation is as long as it may be; /compact shortens it",
         Limit::Repetition => "it repeats what fails",
         Limit::Tasks => "the team has tasks that are not done",
+        Limit::Hook => "a hook has ended it",
     }
 }
 

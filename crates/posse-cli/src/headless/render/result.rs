@@ -94,6 +94,7 @@ pub(crate) fn complaint(outcome: &Outcome) -> Option<String> {
         Outcome::Partial(Limit::Budget) => "the budget does not allow another call".into(),
         Outcome::Partial(Limit::Output) => "the reply was cut at its length limit".into(),
         Outcome::Partial(Limit::Tasks) => "the team has open tasks".into(),
+        Outcome::Partial(Limit::Hook) => "a hook has ended the run".into(),
         Outcome::Partial(Limit::Repetition) => {
             "the agent repeated a call that failed in the same way each time".into()
         }
@@ -120,7 +121,7 @@ pub(crate) fn advice(outcome: &Outcome, again: &str) -> Option<String> {
             )
         }
         Outcome::Partial(Limit::Output) => format!("--max-tokens raises it; continue with {go_on}"),
-        Outcome::Partial(Limit::Tasks) => format!("continue with {go_on}"),
+        Outcome::Partial(Limit::Tasks | Limit::Hook) => format!("continue with {go_on}"),
         Outcome::Partial(Limit::Repetition) => {
             format!("say what it should do instead: {go_on}")
         }
@@ -229,6 +230,7 @@ fn words(outcome: &Outcome) -> (&'static str, &'static str) {
         Outcome::Partial(Limit::Context) => (ERROR, "context_full"),
         Outcome::Partial(Limit::Repetition) => (ERROR, "repetition"),
         Outcome::Partial(Limit::Tasks) => (ERROR, "open_tasks"),
+        Outcome::Partial(Limit::Hook) => (ERROR, "hook"),
         Outcome::Refused => (ERROR, "refused"),
         Outcome::Interrupted => (ERROR, "interrupted"),
         Outcome::Paused(_) => (ERROR, "paused"),

@@ -112,6 +112,7 @@ impl TextRenderer {
             | EventKind::Noted { .. }
             | EventKind::Listed(_)
             | EventKind::Aside(_)
+            | EventKind::Hook(_)
             | EventKind::ApprovalRequested(_)
             | EventKind::ApprovalWithdrawn { .. } => {}
         }
