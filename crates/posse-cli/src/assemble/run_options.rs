@@ -29,6 +29,9 @@ pub(crate) struct RunOptions {
     /// With stream-json: also print replies as they arrive
     #[arg(long)]
     pub(crate) include_partial_messages: bool,
+    /// With stream-json: also print which hooks run, and what they say
+    #[arg(long)]
+    pub(crate) include_hook_events: bool,
     #[command(flatten)]
     pub(crate) terms: AgentArgs,
     /// Maximum number of model calls
@@ -90,6 +93,9 @@ impl RunOptions {
         }
         if self.include_partial_messages && !lines_out {
             return wrong("--include-partial-messages needs --output-format stream-json");
+        }
+        if self.include_hook_events && !lines_out {
+            return wrong("--include-hook-events needs --output-format stream-json");
         }
         Ok(())
     }

@@ -204,7 +204,10 @@ fn told(error: SideQueryError) -> anyhow::Error {
     match error {
         SideQueryError::Model(error) => error.into(),
         SideQueryError::Cancelled => ModelError::Cancelled.into(),
-        SideQueryError::Refused(_) | SideQueryError::Tools | SideQueryError::Silent => Advised {
+        SideQueryError::Refused(_)
+        | SideQueryError::Hook(_)
+        | SideQueryError::Tools
+        | SideQueryError::Silent => Advised {
             what,
             advice: "ask again, or rephrase the question".into(),
         }

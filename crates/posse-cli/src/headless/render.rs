@@ -71,7 +71,9 @@ impl Renderer {
             }
             OutputFormat::Json => Self::Json(facts),
             OutputFormat::StreamJson => {
-                Self::Lines(JsonLines::new(facts, options.include_partial_messages))
+                let mut lines = JsonLines::new(facts, options.include_partial_messages);
+                lines.include_hooks(options.include_hook_events);
+                Self::Lines(lines)
             }
         }
     }

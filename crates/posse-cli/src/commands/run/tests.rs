@@ -139,6 +139,7 @@ fn what_does_not_go_together_is_a_usage_error() {
         ],
         &["-p", "--input-format", "stream-json"],
         &["-p", "x", "--include-partial-messages"],
+        &["-p", "x", "--include-hook-events"],
         &["-p", "x", "--fork-session"],
         &["-p", "x", "--continue", "--resume", "1"],
         &["-p", "x", "--permission-mode", "yolo"],

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use posse_protocol::{
-    AgentId, ContentBlock, Denial, Entry, EntryKind, EventKind, MemberUpdate, Retry, RunEnd,
-    RunFacts, Task,
+    AgentId, ContentBlock, Denial, Entry, EntryKind, EventKind, HookUpdate, MemberUpdate, Retry,
+    RunEnd, RunFacts, Task,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -20,6 +20,8 @@ pub(crate) struct JsonLines {
     facts: SessionFacts,
     /// Follows replies while they arrive, if requested.
     partial: Option<PartialReply>,
+    /// True if hooks are reported.
+    includes_hooks: bool,
     /// Prompts that are not in the transcript yet.
     prompts: VecDeque<Vec<ContentBlock>>,
     /// Facts about a compaction whose summary has not arrived yet.
@@ -32,9 +34,15 @@ impl JsonLines {
         Self {
             facts,
             partial,
+            includes_hooks: false,
             prompts: VecDeque::new(),
             compacting: None,
         }
+    }
+
+    /// Sets whether hooks are reported.
+    pub(crate) fn include_hooks(&mut self, includes_hooks: bool) {
+        self.includes_hooks = includes_hooks;
     }
 
     /// Notes a prompt that the agent will get.
@@ -84,6 +92,7 @@ impl JsonLines {
             EventKind::Model(update) => vec![model::line(update)],
             EventKind::Ended(end) => vec![result::result(&self.facts, end)],
             EventKind::Run(news) => tasks::lines(news, self.facts.session),
+            EventKind::Hook(hook) if self.includes_hooks => vec![hook_line(hook)],
             EventKind::Compacting { auto, tokens } => {
                 let trigger = if *auto { "auto" } else { "manual" };
                 self.compacting = Some(json!({"trigger": trigger, "pre_tokens": tokens}));
@@ -102,6 +111,7 @@ impl JsonLines {
             | EventKind::Noted { .. }
             | EventKind::Listed(_)
             | EventKind::Aside(_)
+            | EventKind::Hook(_)
             | EventKind::Warning(_)
             | EventKind::ApprovalRequested(_)
             | EventKind::ApprovalWithdrawn { .. }
@@ -235,6 +245,30 @@ fn denied_line(denial: &Denial) -> Value {
         "type": "system", "subtype": "permission_denied", "tool_name": denial.tool,
         "tool_use_id": denial.call, "tool_input": shape::value(&denial.input), "message": denial.why,
     })
+}
+
+/// Returns the line about a hook that runs or has run.
+fn hook_line(hook: &HookUpdate) -> Value {
+    let name = match hook.about.as_str() {
+        "" => hook.event.clone(),
+        about => format!("{}:{about}", hook.event),
+    };
+    let mut line = json!({
+        "type": "system", "subtype": "hook_started", "hook_id": hook.id, "hook_name": name, "hook_event": hook.event,
+    });
+    if let Some(end) = &hook.end {
+        line["subtype"] = "hook_response".into();
+        line["output"] = format!("{}{}", end.output, end.errors).into();
+        line["stdout"] = end.output.clone().into();
+        line["stderr"] = end.errors.clone().into();
+        line["exit_code"] = json!(end.code);
+        let is_well = end.failure.is_none() && end.code.is_none_or(|code| code == 0);
+        line["outcome"] = if is_well { "success" } else { "error" }.into();
+        if let Some(failure) = &end.failure {
+            line["failure"] = failure.clone().into();
+        }
+    }
+    line
 }
 
 #[cfg(test)]
