@@ -8,6 +8,7 @@ mod attached;
 mod compacted;
 mod fork;
 mod frame;
+pub(crate) mod hook;
 pub mod instructions;
 mod place;
 pub(crate) mod plan;

@@ -85,6 +85,9 @@ pub enum SideQueryError {
     /// The model ended without text.
     #[error("the model did not answer")]
     Silent,
+    /// A hook of the user does not let it happen.
+    #[error("{0}")]
+    Hook(String),
 }
 
 /// Conversation of a side query, after the agent's history.

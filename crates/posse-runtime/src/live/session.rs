@@ -83,6 +83,11 @@ impl Session {
             .join(format!("{agent}.output"))
     }
 
+    /// Returns the file with what an agent and its model have said, for hooks.
+    pub(crate) fn transcript(&self, agent: AgentId) -> PathBuf {
+        self.rights.workspace().spill.join(format!("{agent}.jsonl"))
+    }
+
     /// Adds a notice to the main agent's next message.
     pub(crate) fn notice(&self, text: String) {
         self.notices

@@ -1,0 +1,350 @@
+//! Runs the hooks of an event side by side, and merges what they say in the order in which they are
+//! declared.
+
+use std::ffi::OsString;
+use std::future::poll_fn;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use posse_permission::{Consent, Rights};
+use posse_port::clock::Clock;
+use posse_port::confinement::Where;
+use posse_port::hooks::{HookCall, HookReturn, HookRunner, HookTarget};
+use posse_port::process::{ProcessBoundary, ProcessBounds};
+use posse_port::tool::{NoHosts, Subject};
+use posse_port::{BoxFuture, Ports};
+use posse_protocol::{AgentId, EventKind, HookEnd, HookUpdate, PermissionMode};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::agent::events::EventSink;
+use crate::agent::step::HookRequest;
+use crate::hook::answer::{Answer, interpret};
+use crate::hook::{
+    Hook, HookAction, HookEvent, HookFacts, HookProgram, Merged, RunsBeside, SubAgentFacts, merge,
+    payload,
+};
+
+use crate::live::session::Session;
+use crate::live::setup::Approver;
+
+/// Maximum number of characters of a hook's text in an event.
+const SHOWN: usize = 10_000;
+
+/// Everything that the hooks of an agent are told and run with, as of one moment.
+#[derive(Clone)]
+pub(crate) struct HookHost {
+    pub(crate) runner: Arc<dyn HookRunner>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) sink: EventSink,
+    pub(crate) session: AgentId,
+    /// The agent's type; none for a main agent.
+    pub(crate) sub_agent: Option<String>,
+    /// Facts of posse's own.
+    pub(crate) posse: Map<String, Value>,
+    pub(crate) transcript: PathBuf,
+    /// Where the agent works.
+    pub(crate) directory: PathBuf,
+    /// Where the session was started.
+    pub(crate) project: PathBuf,
+    pub(crate) mode: PermissionMode,
+    /// The prompt that is worked on.
+    pub(crate) prompt: Option<Uuid>,
+    /// True if a person is there.
+    pub(crate) attended: bool,
+    /// What holds the hooks of a repository.
+    pub(crate) sandbox: ProcessBoundary,
+}
+
+/// A hook that is not waited for.
+pub(crate) struct BesideHook {
+    pub(crate) hook: Arc<Hook>,
+    /// What happened.
+    input: Bytes,
+    call: Option<String>,
+}
+
+impl HookHost {
+    /// Returns what runs hooks of an agent with these rights: of the session's main agent, unless
+    /// the rest is set, too. `posse` is the object with posse's own facts.
+    pub(crate) fn new(ports: &Ports, session: &Session, rights: &Rights, posse: Value) -> Self {
+        let workspace = rights.workspace();
+        Self {
+            runner: Arc::clone(&ports.hooks),
+            clock: Arc::clone(&ports.clock),
+            sink: EventSink {
+                agent: session.root,
+                audience: session.events.audience(session.root),
+                events: session.events.clone(),
+                stop: CancellationToken::new(),
+                below: false,
+                retries: Arc::default(),
+            },
+            session: session.root,
+            sub_agent: None,
+            posse: match posse {
+                Value::Object(posse) => posse,
+                _ => Map::new(),
+            },
+            transcript: session.transcript(session.root),
+            directory: workspace.cwd.clone(),
+            project: session.setup.workspace.cwd.clone(),
+            mode: rights.mode(),
+            prompt: None,
+            attended: session.approver() != Approver::Nobody,
+            sandbox: sandbox(rights),
+        }
+    }
+
+    /// Runs the hooks of a request that are waited for, and returns what they say together, with
+    /// those that are not.
+    pub(crate) async fn run(
+        &self,
+        request: HookRequest,
+        cancel: CancellationToken,
+    ) -> (Merged, Vec<BesideHook>) {
+        let HookRequest {
+            event,
+            hooks,
+            about,
+            call,
+            own,
+            ..
+        } = request;
+        let input = self.input(event, own);
+        let (beside, waited): (Vec<_>, Vec<_>) = hooks
+            .into_iter()
+            .partition(|hook| hook.beside != RunsBeside::No);
+        let beside = beside.into_iter().map(|hook| BesideHook {
+            hook,
+            input: input.clone(),
+            call: call.clone(),
+        });
+        let beside = beside.collect();
+        let running = waited.iter().map(|hook| {
+            let ask = self.ask(
+                Arc::clone(hook),
+                &about,
+                (input.clone(), call.clone()),
+                &cancel,
+            );
+            Box::pin(ask) as BoxFuture<'_, Answer>
+        });
+        let answers = join_all(running.collect()).await;
+        let merged = merge::merge(waited.into_iter().zip(answers));
+        for remark in &merged.remarks {
+            self.sink.emit(EventKind::Warning(remark.clone())).await;
+        }
+        (merged, beside)
+    }
+
+    /// Runs a hook that nobody waits for.
+    pub(crate) async fn run_beside(&self, beside: BesideHook, cancel: CancellationToken) -> Answer {
+        let BesideHook { hook, input, call } = beside;
+        self.ask(hook, "", (input, call), &cancel).await
+    }
+
+    /// Returns what hooks of an event read.
+    fn input(&self, event: HookEvent, own: Map<String, Value>) -> Bytes {
+        let sub_agent = self.sub_agent.as_ref();
+        let facts = HookFacts {
+            session: self.session,
+            transcript: &self.transcript,
+            directory: &self.directory,
+            prompt: self.prompt,
+            mode: self.mode,
+            effort: None,
+            sub_agent: sub_agent.map(|kind| SubAgentFacts {
+                id: self.sink.agent,
+                kind,
+            }),
+            posse: self.posse.clone(),
+        };
+        payload(event, &facts, own)
+    }
+
+    /// Runs one hook, and tells front ends.
+    async fn ask(
+        &self,
+        hook: Arc<Hook>,
+        about: &str,
+        (input, call): (Bytes, Option<String>),
+        cancel: &CancellationToken,
+    ) -> Answer {
+        let id = Uuid::now_v7();
+        let told = |end| {
+            EventKind::Hook(Box::new(HookUpdate {
+                id,
+                event: hook.event.as_str().to_owned(),
+                about: about.to_owned(),
+                title: hook.status_message.clone().unwrap_or_else(|| hook.title()),
+                call: call.clone(),
+                end,
+            }))
+        };
+        self.sink.emit(told(None)).await;
+        let returned = match self.target(&hook, call.as_deref()) {
+            Ok(target) => {
+                let call = self.call(&hook, target, id, input, cancel);
+                self.runner.run(call).await
+            }
+            Err(why) => HookReturn {
+                failure: Some(posse_port::hooks::HookFailure::NotRun(why)),
+                ..HookReturn::default()
+            },
+        };
+        let answer = interpret(&hook, &returned);
+        let end = HookEnd {
+            output: cut(&returned.output),
+            errors: cut(&returned.errors),
+            code: returned.code,
+            failure: answer.failure.clone(),
+        };
+        self.sink.emit(told(Some(end))).await;
+        if let Some(why) = &answer.failure {
+            let what = format!("the {} hook {} failed: {why}", hook.event, hook.origin);
+            self.sink.emit(EventKind::Warning(what)).await;
+        }
+        if let Some(message) = &answer.message {
+            self.sink.emit(EventKind::Warning(message.clone())).await;
+        }
+        answer
+    }
+
+    /// Returns a call of a hook.
+    fn call(
+        &self,
+        hook: &Hook,
+        target: HookTarget,
+        id: Uuid,
+        input: Bytes,
+        cancel: &CancellationToken,
+    ) -> HookCall {
+        let boundary = match hook.origin.of_repository {
+            true => self.sandbox.clone(),
+            false => ProcessBoundary::None,
+        };
+        HookCall {
+            target,
+            input,
+            directory: self.directory.clone(),
+            marker: format!("{}.hook.{id}", self.sink.agent),
+            variables: self.variables(),
+            limit: hook.limit(),
+            boundary,
+            clock: Arc::clone(&self.clock),
+            cancel: cancel.clone(),
+        }
+    }
+
+    /// Returns what a hook runs; an error says why it cannot be run.
+    fn target(&self, hook: &Hook, call: Option<&str>) -> Result<HookTarget, String> {
+        match &hook.action {
+            HookAction::Program {
+                program,
+                persistent,
+            } => {
+                let words = match program {
+                    HookProgram::Line { shell, line } => {
+                        vec![(*shell).to_owned(), "-c".to_owned(), self.placed(line)]
+                    }
+                    HookProgram::Words(words) => {
+                        words.iter().map(|word| self.placed(word)).collect()
+                    }
+                };
+                Ok(match persistent {
+                    true => HookTarget::Persistent { words },
+                    false => HookTarget::Program { words },
+                })
+            }
+            HookAction::Http {
+                url,
+                headers,
+                variables,
+            } => Ok(HookTarget::Http {
+                url: url.clone(),
+                headers: headers.clone(),
+                variables: variables.clone(),
+            }),
+            HookAction::Callback { id } => Ok(HookTarget::Callback {
+                id: id.clone(),
+                call: call.map(str::to_owned),
+            }),
+            HookAction::Prompt { .. } | HookAction::Agent { .. } => {
+                Err("posse does not run hooks of this kind yet".to_owned())
+            }
+            HookAction::Unsupported { why, .. } => Err((*why).to_owned()),
+        }
+    }
+
+    /// Returns a text with the project's directory in its place.
+    fn placed(&self, text: &str) -> String {
+        text.replace("${CLAUDE_PROJECT_DIR}", &self.project.to_string_lossy())
+    }
+
+    /// Returns the variables of a program, as the ecosystem's scripts know them.
+    fn variables(&self) -> Vec<(OsString, OsString)> {
+        let attended = if self.attended { "1" } else { "0" };
+        let texts = [
+            ("CLAUDECODE", "1".to_owned()),
+            ("CLAUDE_CODE_SESSION_ID", self.session.to_string()),
+            ("CLAUDE_PID", std::process::id().to_string()),
+            ("CLAUDE_CODE_ENTRYPOINT", "posse".to_owned()),
+            ("CLAUDE_CODE_SESSION_ATTENDED", attended.to_owned()),
+        ];
+        let texts = texts.map(|(name, value)| (name.into(), value.into()));
+        let project = ("CLAUDE_PROJECT_DIR".into(), self.project.clone().into());
+        texts.into_iter().chain([project]).collect()
+    }
+}
+
+/// Returns what holds the hooks of a repository: what an agent's own command may touch unasked.
+fn sandbox(rights: &Rights) -> ProcessBoundary {
+    let subject = Subject::runs("a hook of the repository");
+    match rights.place(&subject, &Consent::Rules) {
+        Where::Within { bounds, .. } => ProcessBoundary::Sandbox(ProcessBounds {
+            confinement: bounds,
+            workspace: Arc::clone(rights.workspace()),
+            files: rights.policy(),
+            hosts: Arc::new(NoHosts),
+        }),
+        Where::Outside => ProcessBoundary::None,
+    }
+}
+
+/// Waits for all of them, and returns the results in order.
+async fn join_all<T>(futures: Vec<BoxFuture<'_, T>>) -> Vec<T> {
+    let mut slots: Vec<_> = futures.into_iter().map(Slot::Runs).collect();
+    poll_fn(|context| {
+        let mut open = false;
+        for slot in &mut slots {
+            if let Slot::Runs(future) = slot {
+                match future.as_mut().poll(context) {
+                    Poll::Ready(result) => *slot = Slot::Done(result),
+                    Poll::Pending => open = true,
+                }
+            }
+        }
+        if open { Poll::Pending } else { Poll::Ready(()) }
+    })
+    .await;
+    let done = slots.into_iter().filter_map(|slot| match slot {
+        Slot::Done(result) => Some(result),
+        Slot::Runs(_) => None,
+    });
+    done.collect()
+}
+
+/// One of several futures.
+enum Slot<'a, T> {
+    Runs(BoxFuture<'a, T>),
+    Done(T),
+}
+
+/// Returns the beginning of a text.
+fn cut(text: &str) -> String {
+    posse_port::text::cut(text, SHOWN, None).into_owned()
+}
