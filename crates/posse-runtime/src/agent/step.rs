@@ -10,6 +10,7 @@ mod compact;
 mod compaction;
 mod decision;
 mod finish;
+pub(crate) mod hooked;
 mod interrupt;
 mod machine;
 mod mail;
@@ -35,12 +36,14 @@ pub(crate) use crate::agent::step::decision::{
     Answered, Closing, Commit, CompactionRequest, Consequence, Decision, Delegated, Draft, Effect,
     Ended, Input, Resting, ToolRun,
 };
+pub(crate) use crate::agent::step::hooked::{AgentHooks, HookRequest, RanFacts};
 use crate::agent::step::machine::Attention;
 pub(crate) use crate::agent::step::machine::{Authority, Life, Machine, place, suggestions};
 pub(crate) use crate::agent::step::models::NewModel;
 pub(crate) use crate::agent::step::open_calls::{AskedCall, LeftCall, OpenCalls, failure};
 pub(crate) use crate::agent::step::queue::{PROMPTS, queued};
 pub(crate) use crate::agent::step::run::Run;
+use crate::hook::HookEvent;
 use crate::live::setup::Approver;
 use posse_port::store::AgentState;
 
@@ -53,6 +56,11 @@ pub(crate) enum State {
     },
     /// Tool calls of the last reply are open.
     Acting(OpenCalls),
+    /// Hooks look at the end of its turn.
+    Hooked {
+        run: u64,
+        event: HookEvent,
+    },
     /// The run ends if no mail waits; the commit decides.
     Ending(Outcome),
     /// The model has ended its turn; what the agent started continues.
@@ -163,6 +171,9 @@ impl Machine {
             Input::Left => tools::on_left(self, &mut decision),
             Input::CallDone { key, result } => {
                 tools::on_call_done(self, &mut decision, key, result)
+            }
+            Input::Hooked { run, said, intent } => {
+                hooked::on_hooked(self, &mut decision, run, *said, intent)
             }
             Input::Interrupt => {
                 self.settle_down();

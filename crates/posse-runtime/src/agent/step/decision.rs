@@ -16,8 +16,9 @@ use posse_protocol::{
 };
 use uuid::Uuid;
 
-use crate::agent::step::Run;
 use crate::agent::step::models::NewModel;
+use crate::agent::step::{HookRequest, RanFacts, Run};
+use crate::hook::Merged;
 
 /// Something that an agent must react to.
 #[derive(Debug)]
@@ -87,6 +88,12 @@ pub(crate) enum Input {
         key: CallKey,
         result: Option<Result<Answered, ToolError>>,
     },
+    /// Hooks have run. `intent` is that of the input that replaces a call's.
+    Hooked {
+        run: u64,
+        said: Box<Merged>,
+        intent: Option<Result<Intent, ToolError>>,
+    },
     /// The step that ends the run unless mail waits is committed.
     Settled { mail_waits: bool },
     /// Everything that it started may be over.
@@ -116,6 +123,7 @@ pub(crate) struct Delegated {
 pub(crate) struct Answered {
     pub(crate) content: Vec<ToolContent>,
     pub(crate) then: Consequence,
+    pub(crate) ran: RanFacts,
 }
 
 /// What follows from a tool's output; see [`FollowUp`](posse_port::tool::FollowUp).
@@ -296,6 +304,10 @@ pub(crate) enum Effect {
     AbortModel,
     /// Run a tool.
     Run(ToolRun),
+    /// Run hooks.
+    Hook(Box<HookRequest>),
+    /// End all hooks that run.
+    AbortHooks,
     /// Move what a call has begun to the background.
     StartRun(Uuid),
     /// Start the agent that follows a skill.

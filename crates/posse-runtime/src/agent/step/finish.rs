@@ -5,7 +5,7 @@ use posse_protocol::{ContentBlock, Fault, FaultClass, Outcome, RawJson};
 
 use crate::agent::step::machine::Departure;
 use crate::agent::step::{
-    Closing, Decision, Effect, Ended, Life, Machine, Resting, State, mail, turn,
+    Closing, Decision, Effect, Ended, Life, Machine, Resting, State, hooked, mail, turn,
 };
 
 /// Handles the end of the model's turn. Mail that has come is answered first, unless a person's
@@ -21,8 +21,16 @@ pub(super) fn finish(machine: &mut Machine, decision: &mut Decision) {
     conclude(machine, decision);
 }
 
-/// Ends the run, or waits, once nothing is left to do in it.
+/// Ends the run, or waits, once nothing is left to do in it and no hook holds it back.
 pub(super) fn conclude(machine: &mut Machine, decision: &mut Decision) {
+    let waits = machine.live > 0 && !machine.is_root();
+    if machine.is_leaving() || waits || !hooked::at_end(machine, decision) {
+        end_turn(machine, decision);
+    }
+}
+
+/// Ends the run, or waits.
+pub(super) fn end_turn(machine: &mut Machine, decision: &mut Decision) {
     match machine.life {
         Life::Root { .. } if machine.output_schema.is_none() => {
             turn::end_run(machine, decision, Outcome::Completed)

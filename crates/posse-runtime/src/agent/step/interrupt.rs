@@ -11,6 +11,10 @@ pub(super) fn interrupt(machine: &mut Machine, decision: &mut Decision) {
         State::Idle if leaving => turn::end_run(machine, decision, Outcome::Completed),
         // What is being committed or looked up ends by itself, and the result is handled then.
         State::Idle | State::Ending(_) | State::Looking { .. } => {}
+        State::Hooked { .. } => {
+            decision.after.push(Effect::AbortHooks);
+            turn::end_run(machine, decision, Outcome::Interrupted);
+        }
         State::Waiting => turn::end_run(machine, decision, Outcome::Interrupted),
         State::Delegating => decision.after.push(Effect::AbortDelegate),
         State::Calling { cancelled } => {

@@ -12,8 +12,9 @@ use crate::agent::step::models::Models;
 use crate::agent::step::open_calls::{AskedCall, OpenCalls};
 use crate::agent::step::queue::Queue;
 use crate::agent::step::repetition::Repetition;
-use crate::agent::step::{CompactionRequest, Input, Run, State};
+use crate::agent::step::{AgentHooks, CompactionRequest, Input, Run, State};
 use crate::definition::output_schema::OutputSchema;
+use crate::hook::HookSet;
 use crate::live::setup::{Approver, Limits};
 
 /// What an agent may do, and who is asked for approval.
@@ -26,6 +27,8 @@ pub(crate) struct Authority {
     /// Name of the agent in questions to a person; none for the main agent.
     pub(crate) name: Option<String>,
     pub(crate) limits: Limits,
+    /// Hooks that hold for it.
+    pub(crate) hooks: AgentHooks,
 }
 
 /// Kind of life of an agent.
@@ -261,7 +264,8 @@ impl Machine {
 
     /// Returns true if nothing is in progress and nothing waits.
     pub(crate) fn is_idle(&self) -> bool {
-        matches!(self.state, State::Idle) && !self.queue.has_prompts() && !self.begins_by_mail()
+        let rests = matches!(self.state, State::Idle) || self.is_root() && !self.left.is_empty();
+        rests && !self.queue.has_prompts() && !self.begins_by_mail()
     }
 
     /// Returns true if the run waits for what the agent has started, or for a person.
@@ -269,7 +273,11 @@ impl Machine {
         match &self.state {
             State::Waiting | State::Delegating => true,
             State::Acting(acting) => acting.waits(),
-            State::Idle | State::Calling { .. } | State::Ending(_) | State::Looking { .. } => false,
+            State::Idle
+            | State::Calling { .. }
+            | State::Hooked { .. }
+            | State::Ending(_)
+            | State::Looking { .. } => false,
         }
     }
 
@@ -281,7 +289,7 @@ impl Machine {
             State::Waiting | State::Delegating => Activity::Waiting(WaitReason::Children),
             State::Acting(acting) if acting.waits() => Activity::Waiting(acting.wait_reason()),
             State::Acting(_) | State::Calling { .. } => Activity::Working,
-            State::Ending(_) | State::Looking { .. } => Activity::Working,
+            State::Hooked { .. } | State::Ending(_) | State::Looking { .. } => Activity::Working,
         }
     }
 
@@ -344,9 +352,21 @@ impl Machine {
         (!self.left.is_empty() && !self.is_root()).then_some(Input::Left)
     }
 
+    /// Returns its rights.
+    pub(crate) fn rights(&self) -> &Rights {
+        &self.rights.rights
+    }
+
     /// Returns who is asked for approval.
     pub(crate) fn approver(&self) -> Approver {
         self.rights.approver
+    }
+
+    /// Sets the hooks that hold for it.
+    pub(crate) fn set_hooks(&mut self, hooks: &Arc<HookSet>) {
+        if !Arc::ptr_eq(&self.rights.hooks.set, hooks) {
+            self.rights.hooks.set = Arc::clone(hooks);
+        }
     }
 
     /// Returns the calls of the reply that are open.

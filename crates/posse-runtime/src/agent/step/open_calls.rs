@@ -15,6 +15,7 @@ use posse_protocol::{
     SandboxRefusal, ToolContent, WaitReason,
 };
 
+use crate::agent::step::hooked::{BatchHooks, CallHooks, HookStage};
 use crate::agent::step::{Decision, Effect, ToolRun};
 
 /// The open calls of a reply.
@@ -22,6 +23,8 @@ pub(crate) struct OpenCalls {
     pub(super) calls: Vec<OpenToolCall>,
     /// Set if no further call is run: how the run will end.
     pub(super) stopping: Option<Outcome>,
+    /// Hooks for all of them.
+    pub(super) batch: BatchHooks,
 }
 
 /// One tool call.
@@ -41,6 +44,8 @@ pub(super) struct OpenToolCall {
     first: First,
     /// What the sandbox has refused to it, and what it was told.
     refused: Option<Refused>,
+    /// What hooks have said about it.
+    pub(super) hooks: CallHooks,
 }
 
 /// A command that has failed because of the sandbox, and that a person is asked about.
@@ -78,6 +83,8 @@ pub(crate) struct AskedCall<'a> {
 pub(super) enum CallPhase {
     /// Its turn has not come, or it was not judged yet.
     Waiting,
+    /// Hooks run for it: the number of the run, and what they decide about.
+    Hooked(u64, HookStage),
     /// A person is asked this about it.
     Asked(QuestionId),
     /// It runs.
@@ -214,10 +221,12 @@ impl OpenCalls {
                 questions: 0,
                 first: First::Unasked,
                 refused: None,
+                hooks: CallHooks::default(),
             });
         Self {
             calls: calls.collect(),
             stopping: None,
+            batch: BatchHooks::default(),
         }
     }
 
@@ -259,11 +268,14 @@ impl OpenCalls {
                 questions,
                 first: First::Unasked,
                 refused,
+                // They were asked before the question.
+                hooks: CallHooks::asked(),
             }
         });
         Self {
             calls: calls.collect(),
             stopping: None,
+            batch: BatchHooks::default(),
         }
     }
 
@@ -279,7 +291,7 @@ impl OpenCalls {
         let waits = |call: &OpenToolCall| match &call.phase {
             CallPhase::Asked(_) => true,
             CallPhase::Running => call.intent.as_ref().is_ok_and(|intent| intent.waits),
-            CallPhase::Waiting | CallPhase::Done(_) => false,
+            CallPhase::Waiting | CallPhase::Hooked(..) | CallPhase::Done(_) => false,
         };
         self.stopping.is_none() && open.all(waits)
     }
@@ -331,6 +343,13 @@ impl OpenCalls {
         self.calls
             .iter()
             .any(|call| call.phase == CallPhase::Running && waits(call))
+    }
+
+    /// Returns the tool of the call for which hooks run.
+    pub(crate) fn hooked_tool(&self, run: u64) -> Option<&str> {
+        let waits =
+            |call: &&OpenToolCall| matches!(call.phase, CallPhase::Hooked(it, _) if it == run);
+        self.calls.iter().find(waits).map(|call| call.tool.as_str())
     }
 
     /// Returns the call that a question is about.
@@ -560,6 +579,7 @@ impl OpenToolCall {
             input,
             intent,
         };
+        self.hooks.asked = false;
         self.phase = CallPhase::Waiting;
     }
 
@@ -576,6 +596,8 @@ impl OpenToolCall {
         };
         (self.tool, self.input, self.intent) = (tool, input, intent);
         self.first = First::Done(outcome.clone());
+        // They were asked before it gave way to the other tool.
+        self.hooks.asked = true;
         self.phase = CallPhase::Waiting;
         true
     }

@@ -28,6 +28,8 @@ pub(crate) struct Run {
     pub(crate) repaired: bool,
     /// True if the agent was reminded of unfinished tasks.
     pub(crate) reminded: bool,
+    /// Number of times that hooks held it back from ending.
+    pub(crate) held_back: u32,
 }
 
 impl Run {

@@ -1,6 +1,7 @@
 //! Decisions on inputs, without anything outside.
 
 mod histories;
+mod hooked;
 mod left;
 mod plan;
 mod repetition;
@@ -25,7 +26,7 @@ use uuid::Uuid;
 
 use crate::agent::step::open_calls::LeftQuestion;
 use crate::agent::step::{
-    Answered, Authority, Decision, Delegated, Effect, Input, LeftCall, Life, Machine,
+    AgentHooks, Answered, Authority, Decision, Delegated, Effect, Input, LeftCall, Life, Machine,
 };
 use crate::definition::output_schema::OutputSchema;
 use crate::govern::Budget;
@@ -58,6 +59,7 @@ fn alive(life: Life, mode: PermissionMode, approver: Approver, limits: Limits) -
     let policy = Arc::new(Policy::default());
     let rights = Rights::root(mode, policy, Arc::new(workspace));
     let rights = Authority {
+        hooks: AgentHooks::default(),
         agent: ME.into(),
         rights,
         approver,
@@ -219,6 +221,14 @@ fn told(decision: &Decision) -> String {
             Effect::AbortModel => parts.push("abort model".into()),
             Effect::StartRun(id) => parts.push(format!("start {id}")),
             Effect::AbortCalls => parts.push("abort calls".into()),
+            Effect::Hook(request) => {
+                parts.push(
+                    format!("hook {} {}", request.event, request.about)
+                        .trim()
+                        .to_owned(),
+                );
+            }
+            Effect::AbortHooks => parts.push("abort hooks".into()),
             Effect::Delegate(key) => parts.push(format!("delegate {}", key.seq)),
             Effect::AbortDelegate => parts.push("abort delegate".into()),
             Effect::End(ended) => parts.push(format!("end {:?}", ended.outcome)),

@@ -13,13 +13,15 @@ use posse_protocol::{
 };
 
 use crate::agent::skill::texts;
+use crate::agent::step::hooked::HookedVerdict;
 use crate::agent::step::machine::Attention;
 use crate::agent::step::open_calls::{
     CRASHED, CallPhase, INTERRUPTED, NOT_RUN, OpenToolCall, failure, result,
 };
 use crate::agent::step::repetition::Repeated;
 use crate::agent::step::{
-    Answered, Consequence, Decision, Effect, Life, Machine, State, asking, plan, prompts, turn,
+    Answered, Consequence, Decision, Effect, Life, Machine, RanFacts, State, asking, hooked, plan,
+    prompts, turn,
 };
 use crate::live::setup::Approver;
 use crate::prompt;
@@ -44,7 +46,7 @@ pub(super) fn advance(machine: &mut Machine, decision: &mut Decision) {
         let open = |index: usize| {
             matches!(
                 acting.calls[index].phase,
-                CallPhase::Asked(_) | CallPhase::Running
+                CallPhase::Hooked(..) | CallPhase::Asked(_) | CallPhase::Running
             )
         };
         if group.into_iter().any(open) {
@@ -61,12 +63,12 @@ pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize
     let State::Acting(acting) = &mut machine.state else {
         return;
     };
-    let (rights, call) = (&machine.rights, &mut acting.calls[index]);
+    let call = &mut acting.calls[index];
     if call.phase != CallPhase::Waiting {
         return;
     }
-    let intent = match &call.intent {
-        Ok(intent) => intent,
+    match &call.intent {
+        Ok(_) => {}
         Err(ToolError::Tell(what)) => {
             let outcome = failure(what);
             return call.not_run(outcome);
@@ -75,11 +77,44 @@ pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize
             let what = what.clone();
             return tool_stops(machine, decision, index, &what);
         }
+    }
+    if !hooked::before(machine, decision, index) {
+        decide(machine, decision, index);
+    }
+}
+
+/// Decides about a call that no hook has refused.
+fn decide(machine: &mut Machine, decision: &mut Decision, index: usize) {
+    let State::Acting(acting) = &machine.state else {
+        return;
     };
-    match rights.rights.verdict(&call.tool, intent) {
-        Verdict::Allow => call.run(Consent::Rules, &machine.rights.rights, decision),
+    let Ok(intent) = &acting.calls[index].intent else {
+        return;
+    };
+    let verdict = hooked::verdict(machine, &acting.calls[index], intent);
+    let State::Acting(acting) = &mut machine.state else {
+        return;
+    };
+    let (rights, call) = (&machine.rights, &mut acting.calls[index]);
+    let verdict = match verdict {
+        HookedVerdict::Ruled(verdict) => verdict,
+        HookedVerdict::Agreed => return call.run(Consent::Person, &rights.rights, decision),
+        HookedVerdict::Deferred(why) if hooked::can_wait(machine) => {
+            return hooked::defer(machine, decision, index, why);
+        }
+        HookedVerdict::Deferred(why) => Verdict::Ask(prompt::hook::asks(&why)),
+    };
+    let State::Acting(acting) = &mut machine.state else {
+        return;
+    };
+    let (rights, call) = (&machine.rights, &mut acting.calls[index]);
+    match verdict {
+        Verdict::Allow => call.run(Consent::Rules, &rights.rights, decision),
         Verdict::Ask(_) if call.kind() == QuestionKind::Plan && !plan::is_on(rights) => {
             call.not_run(failure(prompt::plan::NOT_ON));
+        }
+        Verdict::Ask(why) if call.kind() == QuestionKind::Permission => {
+            hooked::ask(machine, decision, index, why);
         }
         Verdict::Ask(why) if rights.approver != Approver::Nobody => {
             call.ask(rights.agent, rights.name.clone(), why, decision);
@@ -87,18 +122,50 @@ pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize
         Verdict::Ask(_) if call.kind() == QuestionKind::Choice => {
             call.not_run(asking::unasked());
         }
-        Verdict::Ask(_) if call.kind() == QuestionKind::Plan => {
-            deny(machine, decision, index, prompt::plan::NOBODY.into());
-        }
-        Verdict::Ask(why) => {
-            deny(
-                machine,
-                decision,
-                index,
-                format!("Denied: approval is required and no one is available to give it: {why}"),
-            );
-        }
+        Verdict::Ask(_) => deny(machine, decision, index, prompt::plan::NOBODY.into()),
         Verdict::Deny(why) => deny(machine, decision, index, format!("Denied: {why}")),
+    }
+}
+
+/// Asks a person for permission for a call, or denies it if nobody is there.
+pub(super) fn ask_person(
+    machine: &mut Machine,
+    decision: &mut Decision,
+    index: usize,
+    why: String,
+) {
+    let State::Acting(acting) = &mut machine.state else {
+        return;
+    };
+    let (rights, call) = (&machine.rights, &mut acting.calls[index]);
+    if rights.approver != Approver::Nobody {
+        return call.ask(rights.agent, rights.name.clone(), why, decision);
+    }
+    let why = format!("Denied: approval is required and no one is available to give it: {why}");
+    deny(machine, decision, index, why);
+}
+
+/// Runs a call that somebody has permitted who may. It is judged again: the input may be changed,
+/// and the rules too. A person may allow what a rule asks about, never what a rule denies.
+pub(super) fn permit(machine: &mut Machine, decision: &mut Decision, index: usize) {
+    let State::Acting(acting) = &mut machine.state else {
+        return;
+    };
+    let (rights, call) = (&machine.rights.rights, &mut acting.calls[index]);
+    let verdict = call
+        .intent
+        .as_ref()
+        .map(|intent| rights.verdict(&call.tool, intent));
+    match verdict {
+        Ok(Verdict::Deny(why)) => deny(machine, decision, index, format!("Denied: {why}")),
+        Ok(Verdict::Allow | Verdict::Ask(_)) => {
+            let consent = call.consent();
+            call.run(consent, rights, decision);
+        }
+        Err(_) => {
+            call.phase = CallPhase::Waiting;
+            judge(machine, decision, index);
+        }
     }
 }
 
@@ -164,27 +231,11 @@ pub(super) fn on_answer(
             deny(machine, decision, index, why.into());
         }
         Answer::Allow { input, .. } => {
-            let (rights, call) = (&machine.rights, &mut acting.calls[index]);
+            let call = &mut acting.calls[index];
             if let (Some(input), Some(intent)) = (input, intent) {
                 (call.input, call.intent) = (input, intent);
             }
-            // Judged again: the input may be changed, and the rules too. A person may allow what a
-            // rule asks about, never what a rule denies.
-            let verdict = call
-                .intent
-                .as_ref()
-                .map(|intent| rights.rights.verdict(&call.tool, intent));
-            match verdict {
-                Ok(Verdict::Deny(why)) => deny(machine, decision, index, format!("Denied: {why}")),
-                Ok(Verdict::Allow | Verdict::Ask(_)) => {
-                    let consent = call.consent();
-                    call.run(consent, &machine.rights.rights, decision);
-                }
-                Err(_) => {
-                    call.phase = CallPhase::Waiting;
-                    judge(machine, decision, index);
-                }
-            }
+            permit(machine, decision, index);
         }
         Answer::Deny { message, interrupt } => {
             let message = acting.calls[index].with_output(message);
@@ -259,8 +310,10 @@ pub(super) fn on_call_done(
     let Some(index) = acting.calls.iter().position(running) else {
         return;
     };
+    let mut facts = RanFacts::default();
     let outcome = match ended {
-        Some(Ok(Answered { content, then })) => {
+        Some(Ok(Answered { content, then, ran })) => {
+            facts = ran;
             let mut is_error = false;
             match then {
                 Consequence::Nothing => {}
@@ -273,10 +326,12 @@ pub(super) fn on_call_done(
                         call: Some(key),
                         op,
                     };
+                    let operations = ops.into_iter().map(operation).collect();
+                    let operations = hooked::operate(machine, decision, index, operations);
                     return decision
                         .commit
                         .operations
-                        .extend(ops.into_iter().map(operation));
+                        .extend(operations.into_iter().flatten());
                 }
                 Consequence::MailShown(numbers) => {
                     machine.queue.shown(&numbers);
@@ -331,16 +386,28 @@ pub(super) fn on_call_done(
     if acting.stopping.is_none() && acting.calls[index].after_first(&outcome) {
         return advance(machine, decision);
     }
-    end_call(machine, decision, index, outcome);
+    end_call(machine, decision, index, outcome, facts);
 }
 
 /// Ends a call that ran.
-fn end_call(machine: &mut Machine, decision: &mut Decision, index: usize, outcome: CallOutcome) {
+pub(super) fn end_call(
+    machine: &mut Machine,
+    decision: &mut Decision,
+    index: usize,
+    outcome: CallOutcome,
+    facts: RanFacts,
+) {
     let State::Acting(acting) = &mut machine.state else {
         return;
     };
     let key = acting.calls[index].key;
     acting.calls[index].done(decision, outcome.clone());
+    if acting.stopping.is_none() && hooked::after(machine, decision, index, &outcome, facts) {
+        return advance(machine, decision);
+    }
+    let State::Acting(acting) = &mut machine.state else {
+        return;
+    };
     // While other calls are open, a crash must not make this outcome unknown. The last outcome goes
     // into the results entry at once, which saves a commit.
     if !acting.all_done() {
@@ -372,7 +439,7 @@ fn on_refused(
     if is_asked {
         let why = prompt::sandbox::question(&refusal);
         call.refuse(refusal, told);
-        call.ask(rights.agent, rights.name.clone(), why, decision);
+        hooked::ask(machine, decision, index, why);
         return advance(machine, decision);
     }
     let why = prompt::sandbox::refused(&refusal, mode);
@@ -383,7 +450,7 @@ fn on_refused(
     if acting.stopping.is_none() && acting.calls[index].after_first(&outcome) {
         return advance(machine, decision);
     }
-    end_call(machine, decision, index, outcome);
+    end_call(machine, decision, index, outcome, RanFacts::default());
 }
 
 /// Ends the run because a tool asks for it.
@@ -420,7 +487,7 @@ pub(super) fn stop(machine: &mut Machine, decision: &mut Decision, outcome: Outc
     let told_to_end = acting.stopping.is_some();
     // The first reason counts.
     acting.stopping.get_or_insert(outcome);
-    let mut running = false;
+    let (mut running, mut hooked) = (false, false);
     for call in &mut acting.calls {
         call.close_question(QuestionChangeKind::Withdrawn, decision);
         match call.phase {
@@ -428,9 +495,16 @@ pub(super) fn stop(machine: &mut Machine, decision: &mut Decision, outcome: Outc
                 let told = call.with_output(NOT_RUN.to_owned());
                 call.phase = CallPhase::Done(failure(told));
             }
+            CallPhase::Hooked(..) => {
+                call.hooks_stopped();
+                hooked = true;
+            }
             CallPhase::Running => running = true,
             CallPhase::Done(_) => {}
         }
+    }
+    if hooked || acting.batch.stopped() {
+        decision.after.push(Effect::AbortHooks);
     }
     match running {
         // Told once: another signal would start their grace period again.
@@ -442,7 +516,10 @@ pub(super) fn stop(machine: &mut Machine, decision: &mut Decision, outcome: Outc
 
 /// Sends all outcomes to the model in one message, in order.
 pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
-    let State::Acting(acting) = std::mem::replace(&mut machine.state, State::Idle) else {
+    if hooked::batch(machine, decision) {
+        return;
+    }
+    let State::Acting(mut acting) = std::mem::replace(&mut machine.state, State::Idle) else {
         return;
     };
     let limits = machine.rights.limits.repeats;
@@ -450,6 +527,7 @@ pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
         None => machine.repetition.count(&acting.calls, limits),
         Some(_) => Repeated::No,
     };
+    let said = hooked::said(&mut acting);
     let results = acting
         .calls
         .into_iter()
@@ -458,6 +536,7 @@ pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
             _ => None,
         });
     let mut content: Vec<ContentBlock> = results.collect();
+    content.extend(said.into_iter().map(ContentBlock::text));
     let entry = machine.next_seq;
     let took = std::mem::take(&mut machine.took).into_iter();
     decision
