@@ -20,6 +20,7 @@ pub mod side_query;
 pub(crate) mod skill;
 pub(crate) mod spawn;
 pub mod start_error;
+mod start_hooks;
 pub mod team;
 pub(crate) mod workspace;
 pub(crate) mod worktree_guard;

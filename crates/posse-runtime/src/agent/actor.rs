@@ -16,6 +16,7 @@ mod commit;
 mod compact;
 pub(crate) mod depart;
 mod fork;
+mod hooks;
 mod instructions;
 mod lead;
 mod listing;
@@ -57,7 +58,7 @@ pub(crate) use crate::agent::actor::teammate::Teammate;
 use crate::agent::actor::work::{Next, Ran, Work};
 use crate::agent::events::EventSink;
 use crate::agent::lifecycle::Lifecycle;
-use crate::agent::step::{Answered, Consequence, Decision, Input, Machine, prompts};
+use crate::agent::step::{Answered, Consequence, Decision, Input, Machine, RanFacts};
 use crate::definition::terms::Terms;
 use crate::govern::{Account, CacheWarmup, RunPermit};
 use crate::history::History;
@@ -261,6 +262,7 @@ impl Actor {
             // The error is dropped: what stays open is withdrawn when the agent is taken again.
             let _ = Box::pin(questions::side::withdraw(&mut self, &mut work)).await;
         }
+        Box::pin(hooks::end_session(&self, &mut work)).await;
         // Dismissing writes to the store, which may have failed.
         let completed = work.completed && lost.is_none();
         Box::pin(lead::dismiss(&mut self, completed)).await;
@@ -304,6 +306,7 @@ impl Actor {
         };
         self.machine
             .set_live(self.registry.live(self.identity.agent));
+        hooks::look(self, work);
         offer::check_offer(self);
         instructions::check_changes(self);
         Box::pin(teammate::check_notes(self, &input)).await?;
@@ -343,10 +346,12 @@ impl Actor {
             Some((key, result)) = work.calls.next(), if !work.calls.is_empty() => Next::CallDone(key, result),
             Some((id, report)) = work.shells.next(), if !work.shells.is_empty() => Next::ShellDone(id, report),
             Some((_, ran)) = work.person_shells.next(), if !work.person_shells.is_empty() => Next::PersonShellDone(ran),
+            Some((_, ran)) = work.hooks.running.next(), if !work.hooks.running.is_empty() => Next::HooksRan(ran),
+            Some((_, ran)) = work.hooks.beside.next(), if !work.hooks.beside.is_empty() => Next::BesideRan(ran),
             done = work.skills.next() => Next::SkillDone(done),
-            () = maybe(&mut work.grace) => Next::GraceOver,
-            () = maybe(&mut work.heal) => Next::Heal,
-            () = maybe(&mut work.overdue) => Next::Overdue,
+            () = maybe(&mut work.timers.grace) => Next::GraceOver,
+            () = maybe(&mut work.timers.heal) => Next::Heal,
+            () = maybe(&mut work.timers.overdue) => Next::Overdue,
         }
     }
 
@@ -360,14 +365,11 @@ impl Actor {
                 None
             }
             Next::Command(Some(command)) => {
-                match work
-                    .skills
-                    .hold(command, || prompts::next_id(&mut self.machine))
-                {
-                    Ok(input) => input,
-                    Err(command) => command::on_command(self, command, work),
-                }
+                let command = hooks::gate(self, command, work);
+                command.and_then(|command| command::receive(self, command, work))
             }
+            Next::HooksRan(ran) => hooks::on_done(self, ran, work),
+            Next::BesideRan(ran) => hooks::on_beside_done(self, ran),
             Next::Command(None) => {
                 work.open = false;
                 if self.role.is_main() {
@@ -382,6 +384,7 @@ impl Actor {
                 teammate::on_stop(self);
                 self.machine.forget_waiting();
                 work.skills.forget();
+                work.hooks.stop();
                 work.person_shells.cancel();
                 shells::stop_all(self);
                 Some(Input::Interrupt)
@@ -424,7 +427,7 @@ impl Actor {
     /// Returns the input for a call that has ended; a result of none means that it panicked.
     fn call_done(&mut self, key: CallKey, result: Option<Ran>, work: &mut Work) -> Input {
         if work.calls.is_empty() {
-            work.grace = None;
+            work.timers.grace = None;
         }
         if let Some(Ok((_, about))) = &result {
             instructions::tell_touched(self, about);
@@ -441,6 +444,7 @@ impl Actor {
                             input,
                             intent,
                         },
+                        ran: RanFacts::default(),
                     }
                 }
                 _ => answered(output, call, work),
@@ -482,7 +486,7 @@ impl Actor {
         }
         if reasons.about(WakeReason::Settle) {
             work.inputs.push_back(Input::Settle);
-            if work.heal.is_some() {
+            if work.timers.heal.is_some() {
                 lead::check_teams(self, work).await?;
             }
         }
@@ -561,6 +565,7 @@ fn answered(output: ToolOutput, call: &str, work: &mut Work) -> Answered {
     Answered {
         content: output.content,
         then,
+        ran: RanFacts::default(),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::agent::actor::{
 use crate::agent::events::EventSink;
 use crate::agent::lifecycle::Lifecycle;
 use crate::agent::step;
-pub(crate) use crate::agent::step::{Authority, Life, Machine};
+pub(crate) use crate::agent::step::{AgentHooks, Authority, Life, Machine};
 use crate::definition::output_schema::OutputSchema;
 use crate::definition::terms::Terms;
 use crate::govern::{Account, Budgets, RunSlots};
@@ -458,6 +458,7 @@ fn assemble(
         approver: setup.approver,
         name,
         limits: setup.limits,
+        hooks: AgentHooks::of(role.sub_agent().map(|sub| sub.run.facts.agent_type.clone())),
     };
     // A fork has its parent's system prompt, which may be older than this process.
     let is_new = birth.is_some() && seed.history.encoded_entries().is_empty();

@@ -23,6 +23,8 @@ pub(crate) enum SpawnError {
     Rule(#[from] RuleError),
     #[error("{0}")]
     Terms(#[from] serde_json::Error),
+    #[error("{0}")]
+    Hook(String),
     #[error("You are a fork: forks cannot start agents; do the work yourself.")]
     Fork,
     #[error("the agent that starts it has ended")]

@@ -4,7 +4,7 @@
 //! A spawn goes through these steps:
 //! 1. [`route()`](crate::session::route::route) decides which agent the call asks for.
 //! 2. The limits are checked: depth, budget, memory, number of live agents.
-//! 3. If the agent is isolated, its worktree is made, under a guard that gives it back on failure.
+//! 3. Hooks may refuse it, or add to what it is told. If the agent is isolated, its worktree is made, under a guard that gives it back on failure.
 //! 4. Terms, rights and model are derived from the parent's; a child never has more rights.
 //! 5. The limits are checked again, because making a worktree takes time.
 //! 6. The agent is created and its first step committed. Only then does the call get an answer.
@@ -40,7 +40,7 @@ use crate::session::memory::Loaded;
 use crate::session::route::{Teams, Teamwork, route};
 use crate::session::workspace::workspace;
 use crate::session::worktree_guard::WorktreeGuard;
-use crate::session::{create, limits, memory};
+use crate::session::{create, limits, memory, start_hooks};
 
 /// A request to start an agent.
 pub(crate) struct SpawnRequest {
@@ -208,6 +208,7 @@ async fn plan(
         name_is_free(factory, parent, name).await?;
     }
     let agent = AgentId::within(parent.session.realm, Uuid::now_v7());
+    let of_hooks = start_hooks::run(factory, parent, agent, &route.definition.name).await?;
     let worktree_guard = worktree_guard(factory, agent, parent, route.isolation).await?;
     let mut terms = match &fork_point {
         Some(fork_point) => fork_point.terms(),
@@ -264,10 +265,15 @@ async fn plan(
             description: input.description,
             terms: terms.to_keep()?,
         },
-        told: [route.definition.initial_prompt.clone(), asked, place]
-            .into_iter()
-            .flatten()
-            .collect(),
+        told: [
+            route.definition.initial_prompt.clone(),
+            asked,
+            place,
+            of_hooks,
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         notes,
         output_schema: route.output_schema,
         definition: route.definition,

@@ -11,6 +11,18 @@ use crate::agent::step::{Input, prompts};
 use crate::live::registry::By;
 use crate::live::stop;
 
+/// Takes a command: it waits behind a skill that is being prepared, or is handled. Returns the input
+/// that the machine has to decide about, if any.
+pub(super) fn receive(actor: &mut Actor, command: Command, work: &mut Work) -> Option<Input> {
+    let held = work
+        .skills
+        .hold(command, || prompts::next_id(&mut actor.machine));
+    match held {
+        Ok(input) => input,
+        Err(command) => on_command(actor, command, work),
+    }
+}
+
 /// Handles a command. Returns the input that the machine has to decide about, if any.
 pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -> Option<Input> {
     match command {
@@ -23,6 +35,7 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
         Command::Continue => Some(Input::Continue),
         Command::Interrupt => {
             work.skills.stop();
+            work.hooks.stop();
             work.person_shells.cancel();
             Some(Input::Interrupt)
         }

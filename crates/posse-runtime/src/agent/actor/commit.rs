@@ -18,8 +18,8 @@ use crate::agent::actor::lead::HEAL;
 use crate::agent::actor::tasks::OwnTasks;
 use crate::agent::actor::work::{RunTime, Work};
 use crate::agent::actor::{
-    Actor, GRACE, Identity, LONG_GRACE, SubAgent, answered, call, fork, instructions, lead, marker,
-    model, questions, report, shells, skills, sub_agent, tasks, teammate, wall_ms,
+    Actor, GRACE, Identity, LONG_GRACE, SubAgent, answered, call, fork, hooks, instructions, lead,
+    marker, model, questions, report, shells, skills, sub_agent, tasks, teammate, wall_ms,
 };
 use crate::agent::host_gate::{CallHosts, HostsOf};
 use crate::agent::step::{Commit, Decision, Draft, Effect, Input, OpenCalls, ToolRun, place};
@@ -85,7 +85,12 @@ impl Actor {
             false => Following::Other,
         };
         let asked = questions::complete(self, &mut commit).await?;
+        let entries = match hooks::has_any(self, work) {
+            true => commit.entries.clone(),
+            false => Vec::new(),
+        };
         let committed = self.commit(commit, work.time.began, following).await?;
+        hooks::on_entries(self, &entries, work);
         questions::on_asked(self, asked, work).await;
         tasks::note_tasks(self, own, &committed.results);
         self.tell_operated(&calls, committed.results, work);
@@ -136,7 +141,7 @@ impl Actor {
                 self.sink.emit(kind).await;
             }
             Effect::Begin => {
-                work.heal = None;
+                work.timers.heal = None;
                 work.time = RunTime::since(self.ports.clock.now());
                 self.sink.emit(EventKind::Started).await;
                 teammate::on_run_started(self).await;
@@ -157,6 +162,8 @@ impl Actor {
                 }
                 self.run_tool(work, run);
             }
+            Effect::Hook(request) => hooks::run(self, *request, work),
+            Effect::AbortHooks => work.hooks.running.cancel(),
             Effect::StartRun(id) => shells::start(self, id, work),
             Effect::Delegate(key) => skills::delegate(self, key, work),
             Effect::AbortDelegate => work.skills.stop(),
@@ -171,7 +178,7 @@ impl Actor {
                     GRACE
                 };
                 work.calls.cancel();
-                work.grace = Some(self.ports.clock.sleep(grace));
+                work.timers.grace = Some(self.ports.clock.sleep(grace));
             }
             Effect::End(ended) => {
                 // A sub-agent has one run. Its result is reported when nothing of the run is left.
@@ -180,7 +187,8 @@ impl Actor {
                 self.spending.permit = None;
                 self.machine.withdraw();
                 work.completed = ended.outcome == Outcome::Completed;
-                work.heal = (busy > 0).then(|| self.ports.clock.sleep(HEAL));
+                hooks::on_run_ended(self, &ended.outcome, &ended.run.text, work);
+                work.timers.heal = (busy > 0).then(|| self.ports.clock.sleep(HEAL));
                 let event = report::run_ended(self, *ended, work, busy);
                 self.sink.emit(event).await;
             }

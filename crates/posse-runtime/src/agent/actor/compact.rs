@@ -8,7 +8,7 @@ use posse_protocol::{ContentBlock, EventKind, Name, PermissionMode, StopReason};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::work::{Compacted, ModelWork, Work};
-use crate::agent::actor::{Actor, tasks, wall_ms};
+use crate::agent::actor::{Actor, hooks, tasks, wall_ms};
 use crate::agent::side_query::{SideQuery, SideQueryError, SideReply, SideTools};
 use crate::agent::step::{CompactionRequest, Input};
 use crate::history::request_size;
@@ -120,8 +120,20 @@ pub(super) async fn start(
     let instruction = SideInstruction::Compaction {
         keep: compaction_request.keep.clone(),
     };
+    let guard = hooks::before_compaction(actor, &compaction_request, work);
     work.model = ModelWork::Compacting(Box::pin(async move {
-        let answer = query.ask(&instruction, SideTools::Refused).await;
+        let refused = match guard {
+            Some(guard) => guard.await,
+            None => None,
+        };
+        let answer = match refused {
+            Some(why) => SideReply {
+                charges: Vec::new(),
+                facts: None,
+                text: Err(SideQueryError::Hook(why)),
+            },
+            None => query.ask(&instruction, SideTools::Refused).await,
+        };
         Compacted {
             answer,
             compaction_request,
@@ -201,7 +213,7 @@ pub(super) async fn on_compacted(
             charges,
         },
         Err(SideQueryError::Refused(why)) => Input::Refused { why, charges },
-        Err(error @ (SideQueryError::Tools | SideQueryError::Silent)) => {
+        Err(error @ (SideQueryError::Tools | SideQueryError::Silent | SideQueryError::Hook(_))) => {
             actor.prefix.compaction_failed = true;
             Input::NotCompacted {
                 why: error.to_string(),

@@ -69,7 +69,7 @@ pub(super) fn note_team(actor: &mut Actor, operations: &[Operation]) {
 /// Checks, after the main agent's run, whether its teams have finished too. If they have and no
 /// mail begins another run, it is reported: nobody need wait any longer.
 pub(super) async fn check_teams(actor: &mut Actor, work: &mut Work) -> Result<(), StoreError> {
-    work.heal = None;
+    work.timers.heal = None;
     if !actor.machine.is_idle() {
         return Ok(());
     }
@@ -83,7 +83,7 @@ pub(super) async fn check_teams(actor: &mut Actor, work: &mut Work) -> Result<()
     }
     match busy + report::live_runs_and_mail(actor) {
         0 => actor.sink.emit(EventKind::AllIdle).await,
-        _ => work.heal = Some(actor.ports.clock.sleep(HEAL)),
+        _ => work.timers.heal = Some(actor.ports.clock.sleep(HEAL)),
     }
     Ok(())
 }

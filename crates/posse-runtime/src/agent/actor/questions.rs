@@ -15,7 +15,7 @@ use posse_protocol::{
 };
 
 use crate::agent::actor::work::Work;
-use crate::agent::actor::{Actor, Identity, command, wall_ms};
+use crate::agent::actor::{Actor, Identity, command, hooks, wall_ms};
 use crate::agent::step::{AskedCall, Commit, Input, suggestions};
 use crate::live::lookup;
 use crate::live::setup::Approver;
@@ -70,6 +70,7 @@ async fn waits_until(actor: &Actor) -> Result<Option<i64>, StoreError> {
 pub(super) async fn on_asked(actor: &Actor, asked: Vec<Question>, work: &mut Work) {
     for question in asked {
         watch(actor, question.until_ms, work);
+        hooks::on_asked(actor, &question.tool, &question.why, work);
         actor
             .sink
             .emit(EventKind::ApprovalRequested(Box::new(question)))
@@ -100,12 +101,12 @@ pub(super) async fn ask_again(
 
 /// Makes the actor look again when the first question's time is over.
 fn watch(actor: &Actor, until_ms: Option<i64>, work: &mut Work) {
-    let Some(until_ms) = until_ms.filter(|_| work.overdue.is_none()) else {
+    let Some(until_ms) = until_ms.filter(|_| work.timers.overdue.is_none()) else {
         return;
     };
     let left = until_ms.saturating_sub(wall_ms(&*actor.ports.clock));
     let left = Duration::from_millis(u64::try_from(left).unwrap_or(0));
-    work.overdue = Some(actor.ports.clock.sleep(left));
+    work.timers.overdue = Some(actor.ports.clock.sleep(left));
 }
 
 /// Denies what has waited long enough.

@@ -12,6 +12,7 @@ use posse_protocol::{Activity, Command, QueuedPrompt, SpendingUpdate, WaitReason
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::agent::actor::hooks::{HookWork, HooksRan, RanBeside};
 use crate::agent::actor::skill_queue::{SkillDone, SkillQueue};
 use crate::agent::call_cost::CallReservation;
 use crate::agent::host_gate::CallHosts;
@@ -49,14 +50,12 @@ pub(super) struct Work {
     pub(super) shells: Calls<Uuid, RunReport>,
     /// Commands that a person has started.
     pub(super) person_shells: Calls<Uuid, RanByPerson>,
+    /// Hooks in progress, and what waits for them.
+    pub(super) hooks: HookWork,
     /// Skills that a person has called.
     pub(super) skills: SkillQueue,
-    /// Fires when cancelled tools have not ended in time.
-    pub(super) grace: Option<BoxFuture<'static, ()>>,
-    /// While the main agent's teams work: fires when they are checked again.
-    pub(super) heal: Option<BoxFuture<'static, ()>>,
-    /// While a question waits: fires when its time is over.
-    pub(super) overdue: Option<BoxFuture<'static, ()>>,
+    /// What it waits for besides.
+    pub(super) timers: Timers,
     /// Questions that others ask by it.
     pub(super) side_questions: Vec<SideQuestion>,
     /// When the run began, and what of it went to model calls.
@@ -84,10 +83,9 @@ impl Work {
             begun: HashMap::new(),
             shells: Calls::new(),
             person_shells: Calls::new(),
+            hooks: HookWork::new(),
             skills: SkillQueue::default(),
-            grace: None,
-            heal: None,
-            overdue: None,
+            timers: Timers::default(),
             side_questions: Vec::new(),
             time: RunTime::since(began),
             open: true,
@@ -99,10 +97,22 @@ impl Work {
 }
 
 impl Work {
-    /// Returns true while something is in progress that a person has started.
+    /// Returns true while something is in progress that a person has started, or that a run waits
+    /// for.
     pub(super) fn is_busy(&self) -> bool {
-        self.skills.is_busy() || !self.person_shells.is_empty()
+        self.skills.is_busy() || !self.person_shells.is_empty() || self.hooks.is_busy()
     }
+}
+
+/// Times at which something is done.
+#[derive(Default)]
+pub(super) struct Timers {
+    /// Fires when cancelled tools have not ended in time.
+    pub(super) grace: Option<BoxFuture<'static, ()>>,
+    /// While the main agent's teams work: fires when they are checked again.
+    pub(super) heal: Option<BoxFuture<'static, ()>>,
+    /// While a question waits: fires when its time is over.
+    pub(super) overdue: Option<BoxFuture<'static, ()>>,
 }
 
 /// The time of a run.
@@ -221,6 +231,10 @@ pub(super) enum Next {
     ShellDone(Uuid, Option<RunReport>),
     /// A person's command has ended; none if it panicked.
     PersonShellDone(Option<RanByPerson>),
+    /// Hooks have run; none if one panicked.
+    HooksRan(Option<HooksRan>),
+    /// A hook has run that nothing waited for; none if it panicked.
+    BesideRan(Option<RanBeside>),
     /// A skill is prepared, or was followed.
     SkillDone(SkillDone),
     /// Cancelled tools have not ended in time.
