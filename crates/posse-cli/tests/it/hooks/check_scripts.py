@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the scripts of scripts.json in Claude Code, against posse's scripted model, and says which have their effect.
+"""Checks in Claude Code, against posse's scripted model, that the scripts of scripts.json have the effect they name.
 
     npm install --prefix DIR @anthropic-ai/claude-code@2.1.325
     python3 check_scripts.py DIR/node_modules/.bin/claude POSSE [SCRIPT...]
 
-Each script lies where its settings fragment looks for it, in .claude/hooks of a project. `effect` of scripts.json is
-what it must come to: `files` with their content (null: not there), what the model must have been told, word for word, and
-what it must not have been told, how many requests were made, and the result.
+Each script is copied to .claude/hooks of a project, where its settings fragment expects it. `effect` lists the content
+of files (null: the file does not exist), what the model must and must not have read, word for word, the number of
+requests, and the result.
 """
 
 import json
@@ -17,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
+
+sys.dont_write_bytecode = True
 
 from record import HERE, blocks, prepare, run
 

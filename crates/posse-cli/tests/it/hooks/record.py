@@ -4,14 +4,27 @@
     npm install --prefix DIR @anthropic-ai/claude-code@2.1.325
     python3 record.py DIR/node_modules/.bin/claude POSSE [NAME...] > recorded.jsonl
 
-Each line of the output is what one case of cases.json showed: the inputs of its hooks, the files that the tool
-made, what the model was told, what the program said to the user, and how it ended. With names, only those cases.
-Two recordings are equal, byte for byte.
+With names, only those cases run. JOBS (default 2) cases run at a time. Two recordings are equal byte for byte.
 
-A case has the fields of its first hook; `more` are further hooks. A hook has `event` ("*" for all), `matcher`, what it
-prints (`stdout`, or `json`), `stderr`, `code`, `once` (only the first time), `run` (a shell line that it runs first), `handler`
-(further fields of its handler) or `http` (the status with which it answers as a server). Words that are looked for in
-what the model reads begin with HOOK-, TOOL- or USER-.
+A case of cases.json names its scene: how the model behaves, the prompt, files, flags and settings. The case itself is the
+first hook; `more` lists further hooks. A hook has:
+
+    event, matcher     where it is configured; "*" configures it for every event
+    stdout or json     what it prints; stderr and code (default 0) likewise
+    run                a shell line that it runs before it prints
+    once               it does this only the first time; later it prints nothing and exits with 0
+    handler            further fields of its handler
+    http               it is an http hook, and this is the status of the answer
+
+A line of recorded.jsonl has:
+
+    inputs             what the hooks read, in order; with several hooks, `hook` is the number of the reader
+    files              the files named ran* that exist at the end: the tools of the scenes make them
+    requests           for each answered request the agent, the number of the rule, and `told`: what is new in it
+    runs               for each run of the program the exit code, what it showed, its results and its errors
+
+`told` holds tool results, and the lines that contain a word beginning with HOOK-, TOOL- or USER-. The prompts of the other
+program are not kept.
 """
 
 import concurrent.futures
@@ -32,7 +45,7 @@ EVENTS = """SessionStart Setup UserPromptSubmit UserPromptExpansion PreToolUse P
 PostToolUseFailure PostToolBatch Notification MessageDisplay SubagentStart SubagentStop Stop StopFailure TeammateIdle TaskCreated
 TaskCompleted PreCompact PostCompact PreModelSwitch PostModelSwitch Elicitation ElicitationResult ConfigChange
 InstructionsLoaded CwdChanged FileChanged DirectoryAdded WorktreeCreate WorktreeRemove SessionEnd""".split()
-# What differs from run to run, and what stands for it.
+# What differs between two runs, and its replacement.
 VARYING = [
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UUID"),
     (re.compile(r"toolu_[0-9a-z_]+"), "TOOLU"),
@@ -42,7 +55,7 @@ VARYING = [
     (re.compile(r"\b[0-9a-f]{40}\b"), "COMMIT"),
     (re.compile(r"claude-[0-9a-f]{4}-cwd"), "CWD"),
 ]
-# Fields of inputs that hold durations, counts that depend on the length of prompts, or words of the program's own.
+# Fields of inputs that hold durations, token counts, or text of the other program.
 BLANKED = {
     "duration_ms", "totalDurationMs", "totalTokens", "usage", "harnessSectionHash", "compact_summary",
     "context_tokens", "seconds_since_last_response", "estimated_cache_write_usd", "subagentTokens",
@@ -99,11 +112,12 @@ def record(program, posse, scenes, case):
             "requests": told(base, requests),
             "runs": runs,
         }
-        return plain(base, line)
+        line = plain(base, line)
+        return {**line, "inputs": short(line["inputs"])}
 
 
 def prepare(work, scene):
-    """A repository with the files of a scene and, if it wants the server, the file that names it."""
+    """Creates a repository with the files of a scene and, if the scene has the MCP server, with its configuration."""
     work.mkdir()
     server = {"mcpServers": {"small": {"command": "python3", "args": [str(HERE / "server.py")]}}}
     named = {"mcp.json": json.dumps(server)} if scene.get("server") else {}
@@ -117,7 +131,7 @@ def prepare(work, scene):
 
 
 def command(base, number, hook):
-    """A hook that keeps what it reads and says what the case wants."""
+    """Returns the handler of a script that keeps its input and prints what the case says."""
     name = f"hook{number or ''}"
     (base / f"{name}.stdout").write_text(words(hook))
     (base / f"{name}.stderr").write_text(hook.get("stderr", ""))
@@ -136,6 +150,8 @@ def words(hook):
 
 
 def http_handler(base, number, hook, servers):
+    """Returns the handler of a server that does the same."""
+
     class Answer(http.server.BaseHTTPRequestHandler):
         def do_POST(self):
             read = self.rfile.read(int(self.headers["content-length"])).decode()
@@ -157,7 +173,7 @@ def http_handler(base, number, hook, servers):
 
 
 def run(program, address, base, scene, case, more):
-    """One run of the program: what it said to the user, and how it ended."""
+    """Runs the program once. Returns what it showed and how it ended."""
     prompts = case.get("prompts", scene.get("prompts"))
     prompt = case.get("prompt", scene.get("prompt", "go"))
     flags = [flag.replace("BASE", str(base)) for flag in [*scene.get("flags", []), *more]]
@@ -221,8 +237,8 @@ def run(program, address, base, scene, case, more):
 
 
 def inputs(base, whole):
-    """The inputs, in order; those of hooks that ran at one time in the order of the hooks. What all inputs have in common
-    stands only in those of cases of all events."""
+    """Returns the inputs in order. Hooks of one moment run at the same time, so theirs are in the order of the hooks.
+    Fields that every input has are kept only in cases of all events."""
     path = base / "inputs"
     if not path.exists():
         return []
@@ -250,8 +266,17 @@ def blank(value):
     return [blank(inner) for inner in value] if isinstance(value, list) else value
 
 
+def short(value):
+    """Returns inputs without the long texts in them, which the other program wrote."""
+    if isinstance(value, dict):
+        return {key: short(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [short(inner) for inner in value]
+    return f"{value[:60]}…" if isinstance(value, str) and len(value) > 300 else value
+
+
 def told(base, requests):
-    """What each answered request says that earlier requests of its agent did not, as far as hooks and tools are concerned."""
+    """Returns for each answered request what earlier requests of its agent did not contain."""
     kept, seen = [], {}
     for request in requests:
         if request["rule"] is None or not request["path"].startswith("/v1/messages"):
@@ -301,7 +326,7 @@ def blocks(content):
 
 
 def around(text):
-    """The words of the hook, with what stands beside them."""
+    """Returns the marked words with the text next to them: the rest of their line and the line before it."""
     spans = []
     for mark in MARK.finditer(text):
         line = text.rfind("\n", 0, mark.start())
@@ -311,7 +336,8 @@ def around(text):
             spans[-1][1] = end
         else:
             spans.append([start, end])
-    return " … ".join(("" if start == 0 else "…") + text[start:end] + ("" if end == len(text) else "…") for start, end in spans)
+    shown = [("" if start == 0 else "…") + text[start:end] + ("" if end == len(text) else "…") for start, end in spans]
+    return " … ".join(shown)
 
 
 def plain(base, value):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""A small MCP server over stdio for the cases and scripts: `say` answers, `fail` fails, `ask` asks the user."""
+"""A small MCP server over stdio. Of its tools `say` answers, `fail` returns an error, and `ask` asks the user."""
 
 import json
 import sys
 
-TOOLS = [{"name": name, "description": name, "inputSchema": {"type": "object", "properties": {}}} for name in ["say", "fail", "ask"]]
+EMPTY = {"type": "object", "properties": {}}
+TOOLS = [{"name": name, "description": name, "inputSchema": EMPTY} for name in ["say", "fail", "ask"]]
 QUESTION = {"message": "TOOL-QUESTION", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}
 
 
