@@ -246,14 +246,15 @@ def inputs(base, whole):
     for line in path.read_text().splitlines():
         number, text = line.split(" ", 1)
         read.append((int(number), json.loads(text)))
-    ordered = []
-    while read:
-        moment = lambda one: (one["hook_event_name"], one.get("tool_use_id"), one.get("agent_id"))
-        together = [one for one in read if moment(one[1]) == moment(read[0][1])]
-        count = next((at for at, one in enumerate(read) if moment(one[1]) != moment(read[0][1])), len(read))
-        together, read = read[:count], read[count:]
-        numbers = [number for number, _ in together]
-        ordered += sorted(together, key=lambda one: one[0]) if len(set(numbers)) == len(numbers) else together
+    # A hook runs once in each moment, so a number that comes again begins the next one.
+    ordered, together, moment = [], [], None
+    for number, one in read:
+        key = (one["hook_event_name"], one.get("tool_use_id"), one.get("agent_id"))
+        if key != moment or number in {earlier for earlier, _ in together}:
+            ordered += sorted(together, key=lambda entry: entry[0])
+            together, moment = [], key
+        together.append((number, one))
+    ordered += sorted(together, key=lambda entry: entry[0])
     several = len({number for number, _ in ordered}) > 1
     common = set() if whole else {"session_id", "transcript_path", "cwd", "prompt_id"}
     kept = [(number, {key: value for key, value in one.items() if key not in common}) for number, one in ordered]
