@@ -17,6 +17,7 @@ mod edit;
 mod git;
 mod glob;
 mod grep;
+mod hooks;
 pub mod image;
 mod live_sink;
 mod markdown;
@@ -52,6 +53,7 @@ pub use edit::{Edit, EditInput};
 pub use git::{HoldError, is_untracked};
 pub use glob::{Glob, GlobInput};
 pub use grep::{Grep, GrepInput, OutputMode};
+pub use hooks::SystemHooks;
 pub use origin::call_above;
 pub use panes::{
     Color, CommandPanes, Inside, Launch, Place, Template, TmuxPanes, Variable, WrongTemplate,

@@ -9,7 +9,7 @@ use crate::shell::{Ending, How};
 /// Returns what went wrong, if something did.
 pub(super) fn fault(ending: &Ending, limit: Option<Duration>) -> Option<String> {
     match ending.how {
-        How::Exited(Some(status)) => of_status(status),
+        How::Exited(Some(status)) => fault_of_status(status),
         How::Exited(None) => Some("its exit status is unknown".into()),
         How::TimedOut => {
             let limit = limit.unwrap_or_default().as_secs_f64();
@@ -32,7 +32,7 @@ pub(super) fn left(ending: &Ending) -> Option<String> {
 }
 
 /// Returns what is wrong with an exit status, if anything.
-fn of_status(status: ExitStatus) -> Option<String> {
+pub(crate) fn fault_of_status(status: ExitStatus) -> Option<String> {
     match (status.code(), status.signal()) {
         (Some(0), _) => None,
         // Shells report a command that was killed by a signal as 128 plus its number.
@@ -75,7 +75,10 @@ mod tests {
     #[test]
     fn ends_are_named() {
         let check = |raw, expected: Option<&str>| {
-            assert_eq!(of_status(ExitStatus::from_raw(raw)).as_deref(), expected)
+            assert_eq!(
+                fault_of_status(ExitStatus::from_raw(raw)).as_deref(),
+                expected
+            )
         };
         check(0, None);
         check(3 << 8, Some("exit code 3"));

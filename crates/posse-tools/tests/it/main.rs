@@ -6,6 +6,7 @@ mod background;
 mod bypasses;
 mod files;
 mod guardian;
+mod hooks;
 mod isolated;
 mod live_output;
 mod panes;
