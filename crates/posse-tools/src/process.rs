@@ -3,7 +3,7 @@
 
 use std::io;
 use std::process::ExitStatus;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use posse_port::clock::Clock;
 use posse_sandbox::Launcher;
@@ -18,12 +18,15 @@ use crate::watchdog::Watchdog;
 
 /// How long a process that was killed may take to be gone.
 const REAP_WAIT: Duration = Duration::from_millis(100);
+/// How old a process is at most whose number was certainly given to no other since it was started.
+const YOUNG: Duration = Duration::from_secs(1);
 
 /// A process that was started. All that it has started is killed when it is dropped.
 pub(crate) struct StartedProcess {
     /// Dropped first: while the child is not reaped, no stranger can have its number.
     guard: KillGuard,
     handle: ProcessHandle,
+    started: Instant,
     /// Its exit status, once its end is known: none if the status is not.
     ended: Option<Option<ExitStatus>>,
 }
@@ -58,6 +61,7 @@ impl StartedProcess {
             let what = format!("{} is not a directory", cwd.display());
             return Err(io::Error::other(what));
         }
+        let started = Instant::now();
         let (pid, handle) = match starter {
             Starter::Watchdog(watchdog) => {
                 let process = watchdog.start_process(start, ends).await?;
@@ -72,6 +76,7 @@ impl StartedProcess {
         Ok(Self {
             guard,
             handle,
+            started,
             ended: None,
         })
     }
@@ -79,6 +84,12 @@ impl StartedProcess {
     /// Returns the process and all that it has started.
     pub(crate) fn family(&self) -> Family {
         self.guard.family.clone()
+    }
+
+    /// Returns true if it has ended and certainly nothing is left of it. Cheap, but not always
+    /// known.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.ended.is_some() && self.started.elapsed() < YOUNG && self.guard.family.is_gone()
     }
 
     /// Waits for its end. Returns its exit status, if it is known by now.

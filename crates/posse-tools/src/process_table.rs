@@ -19,6 +19,11 @@ pub(crate) const HOST_MARK: &str = "POSSE_HOST";
 /// How many bytes of a file in `/proc` are read at once. The kernel returns no more per read.
 const PIECE: usize = 4096;
 
+/// The parent of the kernel's threads.
+const KERNEL: i32 = 2;
+/// How many ids may have been given since a process was started if only those are looked at.
+const MOST_YOUNGER: i32 = 64;
+
 /// Number of scans begun.
 static BEGUN: AtomicU64 = AtomicU64::new(0);
 /// The latest scan.
@@ -31,6 +36,7 @@ pub(crate) struct ProcessTable {
     processes: Vec<Process>,
     /// Indices of the children of each process.
     children: HashMap<i32, Vec<usize>>,
+    is_whole: bool,
 }
 
 /// The moment at which somebody asked for a scan.
@@ -62,6 +68,7 @@ impl ProcessTable {
             return Arc::clone(table);
         }
         let number = BEGUN.fetch_add(1, Ordering::SeqCst) + 1;
+        let newest = newest();
         let processes = look(last.as_deref());
         let mut children: HashMap<i32, Vec<usize>> = HashMap::new();
         for (index, process) in processes.iter().enumerate() {
@@ -71,9 +78,16 @@ impl ProcessTable {
             number,
             processes,
             children,
+            is_whole: newest.is_some() && newest == self::newest(),
         });
         *last = Some(Arc::clone(&table));
         table
+    }
+
+    /// Returns true if no process was started during the scan. Otherwise it may lack one whose
+    /// parent was listed, and ended before it was read.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Returns all processes except this one.
@@ -101,6 +115,45 @@ impl ProcessTable {
             next += 1;
         }
         family.into_iter().filter_map(Process::handle).collect()
+    }
+}
+
+/// Returns the processes that were started since this one and are alive, if they are few. None
+/// comes while they are looked at. The number of a process must not have been given twice since.
+pub(crate) fn younger_than(oldest: i32) -> Option<Vec<Process>> {
+    let (mut seen, mut younger) = (oldest, Vec::new());
+    loop {
+        let last = newest()?;
+        if last == seen {
+            return Some(younger);
+        }
+        if !(seen..=oldest.saturating_add(MOST_YOUNGER)).contains(&last) {
+            return None;
+        }
+        for pid in seen + 1..=last {
+            // A thread has no handle of this kind.
+            let is_process =
+                Pid::from_raw(pid).is_some_and(|pid| pidfd_open(pid, PidfdFlags::empty()).is_ok());
+            if let Some(mut process) = is_process.then(|| Process::read(pid)).flatten()
+                && !process.ended
+                && process.parent != KERNEL
+            {
+                let mut environment = Vec::new();
+                process.read_marks(&mut environment);
+                if environment.is_empty() {
+                    // It executes another program just now, or hides.
+                    return None;
+                }
+                // It may have cleared its environment since it was seen.
+                let last = LAST.try_lock().ok()?;
+                let same = |it: &&Process| (it.pid, it.started) == (pid, process.started);
+                let known = last.iter().flat_map(|table| &table.processes).find(same);
+                let marks = known.map(|known| known.marks.clone()).unwrap_or_default();
+                process.marks.extend(marks);
+                younger.push(process);
+            }
+        }
+        seen = last;
     }
 }
 
@@ -158,6 +211,12 @@ pub(crate) fn read_all(pid: i32, name: &str, content: &mut Vec<u8>) {
     while let Ok(length @ 1..) = file.read(&mut piece) {
         content.extend_from_slice(&piece[..length]);
     }
+}
+
+/// Returns the id that was given last, if the kernel tells it.
+fn newest() -> Option<i32> {
+    let newest = fs::read_to_string("/proc/sys/kernel/ns_last_pid").ok()?;
+    newest.trim_end().parse().ok()
 }
 
 /// Returns the ids of all processes.

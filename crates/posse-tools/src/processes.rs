@@ -6,6 +6,7 @@
 //! parent.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use posse_port::clock::Clock;
@@ -14,7 +15,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Mutex;
 
-use crate::process_table::{CALL_MARK, Process, ProcessTable, ScanRequest};
+use crate::process_table::{CALL_MARK, Process, ProcessTable, ScanRequest, younger_than};
 
 /// How long what a program leaves behind may take to end by itself, `>(tee log)` for one.
 pub(crate) const AFTERMATH: Duration = Duration::from_millis(100);
@@ -57,19 +58,32 @@ impl Family {
 
     /// Returns the members that are alive.
     pub(crate) async fn living(&self) -> Vec<WatchedProcess> {
-        let asked = ScanRequest::now();
-        // Waiting here instead of in `since` occupies no thread, and the scan made meanwhile is
-        // often new enough.
-        let _turn = TURN.lock().await;
-        let made = match ProcessTable::made_since(asked) {
-            Some(table) => Ok(table),
-            None => tokio::task::spawn_blocking(move || ProcessTable::since(asked)).await,
+        let table = scan().await;
+        table.map_or_else(Vec::new, |table| self.watched(&table))
+    }
+
+    /// Returns true if a look at the youngest processes shows that no member is alive, now that the
+    /// first one has ended. The family must be so young that no number was given twice since.
+    pub(crate) fn is_gone(&self) -> bool {
+        let Some(younger) = self.group.and_then(younger_than) else {
+            return false;
         };
-        let Ok(table) = made else { return Vec::new() };
-        self.among(&table)
-            .into_iter()
-            .filter_map(WatchedProcess::watch)
-            .collect()
+        // Whatever descends from a member is a member's child or has lost its parent, and then
+        // it has the group or the mark.
+        !younger.iter().any(|process| self.has(process))
+    }
+
+    /// Lets members end by themselves, for a moment. Returns true if there certainly were none.
+    pub(crate) async fn settle(&self, clock: &dyn Clock) -> bool {
+        let Some(table) = scan().await else {
+            return false;
+        };
+        let living = self.watched(&table);
+        if living.is_empty() {
+            return table.is_whole();
+        }
+        within(clock, AFTERMATH, gone(living)).await;
+        false
     }
 
     /// Ends all members, with SIGTERM first. Returns how many there were.
@@ -107,13 +121,36 @@ impl Family {
         }
     }
 
-    /// Returns handles of the members in a scan.
-    fn among(&self, table: &ProcessTable) -> Vec<OwnedFd> {
+    fn watched(&self, table: &ProcessTable) -> Vec<WatchedProcess> {
+        let handles = self.among(table).into_iter();
+        handles.filter_map(WatchedProcess::watch).collect()
+    }
+
+    /// Returns true if a process is a member by itself.
+    fn has(&self, process: &Process) -> bool {
         // A shell that was just started does not lead its group yet and carries no mark, so its
         // process id is compared, too.
-        let grouped =
-            |process: &Process| [process.group, process.pid].map(Some).contains(&self.group);
-        table.family(|process| grouped(process) || process.carries(&self.mark))
+        [process.group, process.pid].map(Some).contains(&self.group) || process.carries(&self.mark)
+    }
+
+    /// Returns handles of the members in a scan.
+    fn among(&self, table: &ProcessTable) -> Vec<OwnedFd> {
+        table.family(|process| self.has(process))
+    }
+}
+
+/// Returns a scan that begins now.
+async fn scan() -> Option<Arc<ProcessTable>> {
+    let asked = ScanRequest::now();
+    // Waiting here instead of in `since` occupies no thread, and the scan made meanwhile is
+    // often new enough.
+    let _turn = TURN.lock().await;
+    match ProcessTable::made_since(asked) {
+        Some(table) => Some(table),
+        None => {
+            let made = tokio::task::spawn_blocking(move || ProcessTable::since(asked));
+            made.await.ok()
+        }
     }
 }
 

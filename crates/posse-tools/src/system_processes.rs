@@ -20,7 +20,7 @@ use tokio::net::unix::pipe;
 
 use crate::process::{StartedProcess, Starter};
 use crate::process_start::{OutsideProcess, OutsideProgram, ProcessStart};
-use crate::processes::{AFTERMATH, gone, within};
+use crate::processes::within;
 use crate::proxy::{Proxy, ProxyTerms};
 use crate::sandbox::{AfterCommand, CommandRequest, ConfinedCommand, JobProgram, Sandbox};
 use crate::spawner::ProcessEnds;
@@ -245,13 +245,8 @@ impl Control {
         let clock = &*self.clock;
         let ended = within(clock, patience, self.process.ended()).await;
         let family = self.process.family();
-        if ended.is_some() {
-            within(clock, AFTERMATH, async {
-                gone(family.living().await).await
-            })
-            .await;
-        }
-        let left = family.end(clock).await;
+        let is_gone = self.process.is_gone() || ended.is_some() && family.settle(clock).await;
+        let left = if is_gone { 0 } else { family.end(clock).await };
         // It is gone, or will be with the next look; only its status may be lost.
         let status: Option<ExitStatus> = self.process.reap(clock).await.ok().flatten();
         ProcessEnd {
