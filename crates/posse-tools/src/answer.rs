@@ -1,5 +1,6 @@
 //! Answers of tools: errors, short texts, and blocking work.
 
+use std::error::Error;
 use std::fmt::Display;
 use std::path::Path;
 
@@ -17,6 +18,15 @@ pub(crate) fn tell(what: impl Into<String>) -> ToolError {
 /// Returns an error of the system, with what was tried.
 pub(crate) fn cannot(what: &str, path: &Path, why: impl Display) -> ToolError {
     tell(format!("cannot {what} {}: {why}", path.display()))
+}
+
+/// Returns what an error goes back to.
+pub(crate) fn root_cause(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
 }
 
 /// Returns an error if the call is cancelled.

@@ -1,10 +1,13 @@
-//! Runs hooks: programs that are started for each call.
+//! Runs hooks: programs that are started for each call, and servers.
 
+mod http;
 mod program;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use http::{HookRequest, HookServers};
 use posse_port::BoxFuture;
 use posse_port::hooks::{HookCall, HookFailure, HookReturn, HookRunner, HookTarget};
 use tokio::sync::Semaphore;
@@ -15,6 +18,8 @@ use crate::system_processes::SystemProcesses;
 const MOST_BYTES: usize = 1 << 20;
 /// How many programs run at once, for each core.
 const PROGRAMS_PER_CORE: usize = 2;
+/// How many requests to servers are made at once; each has a connection.
+const MOST_REQUESTS: usize = 64;
 
 /// Runs hooks on this machine. Clones share what bounds them.
 #[derive(Clone)]
@@ -26,17 +31,26 @@ struct Shared {
     callbacks: Option<Arc<dyn HookRunner>>,
     /// Places for programs, given in order of arrival.
     programs: Semaphore,
+    /// Places for requests, given in order of arrival.
+    requests: Semaphore,
+    servers: HookServers,
 }
 
 impl SystemHooks {
-    /// Returns what runs hooks. Without `callbacks`, functions of the program that drives posse
-    /// are not run.
-    pub fn new(processes: SystemProcesses, callbacks: Option<Arc<dyn HookRunner>>) -> Self {
+    /// Returns what runs hooks. Headers of requests may name variables of `environment`. Without
+    /// `callbacks`, functions of the program that drives posse are not run.
+    pub fn new(
+        processes: SystemProcesses,
+        environment: BTreeMap<String, String>,
+        callbacks: Option<Arc<dyn HookRunner>>,
+    ) -> Self {
         let cores = available_parallelism().map_or(1, usize::from);
         Self(Arc::new(Shared {
             processes,
             callbacks,
             programs: Semaphore::new(PROGRAMS_PER_CORE * cores),
+            requests: Semaphore::new(MOST_REQUESTS),
+            servers: HookServers::new(environment),
         }))
     }
 }
@@ -44,37 +58,64 @@ impl SystemHooks {
 impl HookRunner for SystemHooks {
     fn run(&self, call: HookCall) -> BoxFuture<'static, HookReturn> {
         let shared = Arc::clone(&self.0);
-        match &call.target {
-            HookTarget::Callback { .. } => match &shared.callbacks {
-                Some(callbacks) => callbacks.run(call),
-                None => not_run("nothing here runs callbacks"),
-            },
-            HookTarget::Program { words } => {
-                let words = words.clone();
-                Box::pin(async move { shared.program(&words, &call).await })
-            }
-            HookTarget::Persistent { .. } | HookTarget::Http { .. } => {
-                not_run("this kind of hook is not run here")
-            }
-        }
+        Box::pin(async move { shared.answer(&call).await })
     }
 }
 
 impl Shared {
-    /// Runs a program once there is a place for it. Waiting for that is not part of its time.
-    async fn program(&self, words: &[String], call: &HookCall) -> HookReturn {
-        let place = tokio::select! {
-            biased;
-            () = call.cancel.cancelled() => return failed(HookFailure::Stopped),
-            place = self.programs.acquire() => place,
-        };
-        let begun = call.clock.now();
-        let said = program::run(&self.processes, words, call).await;
-        drop(place);
-        HookReturn {
-            took: call.clock.now().saturating_sub(begun),
-            ..said
+    async fn answer(&self, call: &HookCall) -> HookReturn {
+        match &call.target {
+            HookTarget::Program { words } => {
+                let work = program::run(&self.processes, words, call);
+                placed(&self.programs, call, work).await
+            }
+            HookTarget::Persistent { .. } => failed(HookFailure::NotRun(
+                "this kind of hook is not run here".into(),
+            )),
+            HookTarget::Http {
+                url,
+                headers,
+                variables,
+            } => {
+                let request = HookRequest {
+                    url,
+                    headers,
+                    variables,
+                };
+                let work = self.servers.post(request, call);
+                placed(&self.requests, call, work).await
+            }
+            HookTarget::Callback { .. } => match &self.callbacks {
+                Some(callbacks) => callbacks.run(call.clone()).await,
+                None => failed(HookFailure::NotRun("nothing here runs callbacks".into())),
+            },
         }
+    }
+}
+
+/// Does the work of a call once there is a place for it. Waiting for that is not part of its time.
+async fn placed(
+    places: &Semaphore,
+    call: &HookCall,
+    work: impl Future<Output = HookReturn>,
+) -> HookReturn {
+    let place = tokio::select! {
+        biased;
+        () = call.cancel.cancelled() => return failed(HookFailure::Stopped),
+        place = places.acquire() => place,
+    };
+    let said = timed(call, work).await;
+    drop(place);
+    said
+}
+
+/// Does the work of a call, and says how long it took.
+async fn timed(call: &HookCall, work: impl Future<Output = HookReturn>) -> HookReturn {
+    let begun = call.clock.now();
+    let said = work.await;
+    HookReturn {
+        took: call.clock.now().saturating_sub(begun),
+        ..said
     }
 }
 
@@ -84,11 +125,6 @@ fn failed(failure: HookFailure) -> HookReturn {
         failure: Some(failure),
         ..HookReturn::default()
     }
-}
-
-fn not_run(why: &str) -> BoxFuture<'static, HookReturn> {
-    let said = failed(HookFailure::NotRun(why.into()));
-    Box::pin(std::future::ready(said))
 }
 
 /// Waits until a call has to end, and returns why.

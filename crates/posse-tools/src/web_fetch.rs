@@ -1,7 +1,6 @@
 //! The WebFetch tool: a page of the web as text.
 
 use std::borrow::Cow;
-use std::error::Error as _;
 use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -13,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::address::{NotPublic, Reach, Resolver};
-use crate::answer::{clip, headline, tell};
+use crate::answer::{clip, headline, root_cause, tell};
 use crate::markdown::markdown;
 
 /// How long a fetch may take, with all its redirects.
@@ -187,13 +186,7 @@ fn build(reach: Reach) -> Result<Client, reqwest::Error> {
 }
 
 fn failed(host: &str, error: &reqwest::Error) -> ToolError {
-    let mut source = error.source();
-    let mut why = error.to_string();
-    while let Some(error) = source {
-        why = error.to_string();
-        source = error.source();
-    }
-    tell(format!("cannot fetch from {host}: {why}"))
+    tell(format!("cannot fetch from {host}: {}", root_cause(error)))
 }
 
 fn redirect(url: &Url, response: &Response) -> Option<Url> {

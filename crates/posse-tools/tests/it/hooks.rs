@@ -1,5 +1,8 @@
-//! Hooks with real programs.
+//! Hooks with real programs and servers.
 
+mod http;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +20,7 @@ use crate::world::{HandClock, World};
 const AMPLE: Duration = Duration::from_secs(60);
 
 fn hooks() -> SystemHooks {
-    SystemHooks::new(SystemProcesses::default(), None)
+    SystemHooks::new(SystemProcesses::default(), BTreeMap::new(), None)
 }
 
 fn call(marker: &str, target: HookTarget) -> HookCall {
@@ -247,7 +250,11 @@ async fn callbacks_are_handed_on() {
     let none = hooks().run(callback()).await.failure;
     let why = "nothing here runs callbacks".into();
     assert_eq!(none, Some(HookFailure::NotRun(why)));
-    let hooks = SystemHooks::new(SystemProcesses::default(), Some(Arc::new(NoHooks)));
+    let hooks = SystemHooks::new(
+        SystemProcesses::default(),
+        BTreeMap::new(),
+        Some(Arc::new(NoHooks)),
+    );
     let handed = hooks.run(callback()).await;
     assert_eq!(handed, NoHooks.run(callback()).await);
 }
