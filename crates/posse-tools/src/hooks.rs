@@ -1,6 +1,7 @@
-//! Runs hooks: programs that are started for each call, and servers.
+//! Runs hooks: programs that are started for each call, programs that stay, and servers.
 
 mod http;
+mod persistent;
 mod program;
 
 use std::collections::BTreeMap;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use http::{HookRequest, HookServers};
+use persistent::PersistentPrograms;
 use posse_port::BoxFuture;
 use posse_port::hooks::{HookCall, HookFailure, HookReturn, HookRunner, HookTarget};
 use tokio::sync::Semaphore;
@@ -31,6 +33,8 @@ struct Shared {
     callbacks: Option<Arc<dyn HookRunner>>,
     /// Places for programs, given in order of arrival.
     programs: Semaphore,
+    /// Programs that stay.
+    persistent: PersistentPrograms,
     /// Places for requests, given in order of arrival.
     requests: Semaphore,
     servers: HookServers,
@@ -49,9 +53,15 @@ impl SystemHooks {
             processes,
             callbacks,
             programs: Semaphore::new(PROGRAMS_PER_CORE * cores),
+            persistent: PersistentPrograms::default(),
             requests: Semaphore::new(MOST_REQUESTS),
             servers: HookServers::new(environment),
         }))
+    }
+
+    /// Ends the programs that stay. They are killed when the last clone is dropped, too.
+    pub async fn end(&self) {
+        self.0.persistent.end().await;
     }
 }
 
@@ -69,9 +79,11 @@ impl Shared {
                 let work = program::run(&self.processes, words, call);
                 placed(&self.programs, call, work).await
             }
-            HookTarget::Persistent { .. } => failed(HookFailure::NotRun(
-                "this kind of hook is not run here".into(),
-            )),
+            // It has a place of its own, whether or not it is asked.
+            HookTarget::Persistent { words } => {
+                let work = self.persistent.call(&self.processes, words, call);
+                timed(call, work).await
+            }
             HookTarget::Http {
                 url,
                 headers,

@@ -1,6 +1,7 @@
 //! Hooks with real programs and servers.
 
 mod http;
+mod persistent;
 
 use std::collections::BTreeMap;
 use std::fs;
