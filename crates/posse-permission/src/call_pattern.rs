@@ -16,6 +16,8 @@ impl PartialEq for CallPattern {
     }
 }
 
+impl Eq for CallPattern {}
+
 impl CallPattern {
     /// Parses a rule of a source.
     pub fn new(rule: &str, source: &Source) -> Result<Self, RuleError> {

@@ -10,6 +10,7 @@ mod kind;
 mod matcher;
 pub mod merge;
 mod payload;
+mod policy;
 mod set;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -24,4 +25,5 @@ pub use kind::{
 pub use matcher::Matcher;
 pub use merge::Merged;
 pub use payload::{HookFacts, SubAgentFacts, payload};
+pub use policy::{HookPolicy, HookScope};
 pub use set::{HookSet, Matched, MatchedCall};

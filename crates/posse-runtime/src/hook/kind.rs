@@ -16,7 +16,7 @@ const PROMPTS: Duration = Duration::from_secs(30);
 const AGENTS: Duration = Duration::from_secs(60);
 
 /// A hook: what runs at an event.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hook {
     /// The event.
     pub event: HookEvent,
@@ -43,7 +43,7 @@ pub struct Hook {
 }
 
 /// The calls that a hook is about: its `if`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Condition {
     /// All.
     #[default]

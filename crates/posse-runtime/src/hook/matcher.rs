@@ -77,6 +77,8 @@ impl PartialEq for Matcher {
     }
 }
 
+impl Eq for Matcher {}
+
 impl fmt::Display for Matcher {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

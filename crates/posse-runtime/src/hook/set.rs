@@ -5,11 +5,18 @@ use std::sync::Arc;
 
 use posse_port::tool::{Intent, Workspace};
 
-use crate::hook::{Condition, Hook, HookAction, HookEvent, HookLayer, HookState};
+use crate::hook::{Condition, Hook, HookAction, HookEvent, HookLayer, HookPolicy, HookState};
+
+/// Number of times in a row that Stop hooks hold an agent back, if settings say nothing.
+const STOP_LIMIT: u32 = 8;
 
 /// Hooks, each event's in the order in which they count.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct HookSet(BTreeMap<HookEvent, Vec<Arc<Hook>>>);
+pub struct HookSet {
+    by_event: BTreeMap<HookEvent, Vec<Arc<Hook>>>,
+    /// What all of them are held to, and those that are added later.
+    policy: HookPolicy,
+}
 
 /// The hooks that an event has.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +52,7 @@ impl HookSet {
         all.sort_by_key(|hook| hook.origin.layer);
         let mut set = Self::default();
         for hook in all {
-            let of_event = set.0.entry(hook.event).or_default();
+            let of_event = set.by_event.entry(hook.event).or_default();
             let is_settings = |hook: &Hook| hook.origin.layer <= HookLayer::Flag;
             let is_known = |known: &Arc<Hook>| {
                 is_settings(known) && is_settings(&hook) && known.is_same(&hook)
@@ -60,25 +67,40 @@ impl HookSet {
         set
     }
 
-    /// Returns the hooks of both.
+    /// Returns the hooks of both, held to the policy of this set.
     #[must_use]
     pub fn with(&self, others: &Self) -> Self {
-        Self::new(self.all().chain(others.all()).cloned())
+        Self::new(self.all().chain(others.all()).cloned()).under(self.policy.clone())
+    }
+
+    /// Returns the hooks that a policy admits, and that policy.
+    #[must_use]
+    pub fn under(mut self, policy: HookPolicy) -> Self {
+        self.by_event.retain(|_, hooks| {
+            *hooks = hooks.iter().filter_map(|it| policy.admit(it)).collect();
+            !hooks.is_empty()
+        });
+        Self { policy, ..self }
+    }
+
+    /// Returns the number of times in a row that Stop hooks may hold an agent back.
+    pub fn stop_limit(&self) -> u32 {
+        self.policy.stop_limit.unwrap_or(STOP_LIMIT)
     }
 
     /// Returns all of them.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Hook>> {
-        self.0.values().flatten()
+        self.by_event.values().flatten()
     }
 
     /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.by_event.is_empty()
     }
 
     /// Returns true if the event has any hooks.
     pub fn has(&self, event: HookEvent) -> bool {
-        self.0.contains_key(&event)
+        self.by_event.contains_key(&event)
     }
 
     /// Returns the hooks for an event. `name` is what matchers are compared with.
@@ -104,7 +126,7 @@ impl HookSet {
 
     fn select(&self, event: HookEvent, is_meant: impl Fn(&Hook) -> bool) -> Matched {
         let mut matched = Matched::default();
-        let hooks = self.0.get(&event).into_iter().flatten();
+        let hooks = self.by_event.get(&event).into_iter().flatten();
         for hook in hooks.filter(|hook| is_meant(hook)) {
             match &hook.state {
                 HookState::Active if runs(hook) => matched.hooks.push(Arc::clone(hook)),
