@@ -12,6 +12,7 @@ pub mod merge;
 mod payload;
 mod policy;
 mod set;
+mod target;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -27,3 +28,4 @@ pub use merge::Merged;
 pub use payload::{HookFacts, SubAgentFacts, payload};
 pub use policy::{HookPolicy, HookScope};
 pub use set::{HookSet, Matched, MatchedCall};
+pub use target::{NotRunnable, target, variables};
