@@ -249,6 +249,11 @@ impl HookReader<'_> {
                 expected: "a list of groups, each with a matcher and hooks",
             });
         };
+        // An agent of a type is a sub-agent.
+        let event = match (event, self.file.layer) {
+            (HookEvent::Stop, HookLayer::Definition) => HookEvent::SubagentStop,
+            _ => event,
+        };
         if let Some(why) = event.never().filter(|_| !groups.is_empty()) {
             self.report(HookProblem::Never { event, why });
         }

@@ -160,3 +160,11 @@ fn only_skills_have_hooks_that_run_once() {
     assert!(read(&hooks, &file(HookLayer::Skill)).hooks[0].0.once);
     assert!(!read(&hooks, &file(HookLayer::User)).hooks[0].0.once);
 }
+
+#[test]
+fn an_agent_type_that_stops_is_a_sub_agent_that_stops() {
+    let hooks = json!({"Stop": [{"hooks": [{"type": "command", "command": "a"}]}]});
+    let event = |layer| read(&hooks, &file(layer)).hooks[0].0.event;
+    assert_eq!(event(HookLayer::Definition), HookEvent::SubagentStop);
+    assert_eq!(event(HookLayer::Skill), HookEvent::Stop);
+}
