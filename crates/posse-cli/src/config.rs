@@ -2,6 +2,7 @@
 
 pub(crate) mod caller;
 pub(crate) mod environment;
+pub(crate) mod hook_programs;
 pub(crate) mod json_text;
 pub(crate) mod kept_rules;
 pub(crate) mod key_file;

@@ -3,6 +3,7 @@
 
 pub(crate) mod attachments;
 pub(crate) mod guide;
+mod hooks;
 mod inline_agents;
 pub(crate) mod instructions;
 mod memory;
@@ -23,7 +24,9 @@ use std::path::{Path, PathBuf};
 use posse_runtime::definition::agent_type::Definition;
 use posse_runtime::definition::agent_type::file;
 use posse_runtime::definition::skill::Skill;
+use posse_runtime::hook::HookLayer;
 
+use self::hooks::HookFront;
 pub(crate) use self::inline_agents::{InlineAgents, InlineAgentsError};
 use self::place::Directory;
 use self::scan::ScanKind;
@@ -279,6 +282,7 @@ impl DefinitionSet {
         let file::ReadDefinition {
             mut definition,
             memory,
+            hooks,
             unknown_mode,
             notes,
         } = match file::read(text) {
@@ -306,6 +310,15 @@ impl DefinitionSet {
                 .into_iter()
                 .for_each(|why| say(Severity::Warning, scan::line_of(text, "memory"), why));
         }
+        let front = HookFront {
+            layer: HookLayer::Definition,
+            path: &path,
+            text,
+            source: directory.source,
+        };
+        let (hooks, remarks) = front.read(hooks.as_ref(), places);
+        definition.hooks = hooks;
+        self.remarks.extend(remarks);
         Some(DefinitionEntry {
             definition,
             source: directory.source,

@@ -8,6 +8,7 @@ pub(crate) mod entries;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub(crate) mod history;
+pub(crate) mod hooks;
 pub(crate) mod model;
 pub(crate) mod permissions;
 pub(crate) mod question;

@@ -18,6 +18,7 @@ use posse_runtime::definition::output_schema::OutputSchema;
 use posse_runtime::definition::spawning::Spawning;
 use posse_runtime::definition::spawning::{TeamBackend, Teaming};
 use posse_runtime::govern::budget::Budget;
+use posse_runtime::hook::HookBook;
 use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::{AgentProfile, Limits, Setup};
 use posse_runtime::prompt::instructions::from_start;
@@ -29,8 +30,9 @@ use super::facts::SessionFacts;
 use super::provider::{self, ChosenModel, ModelFallback};
 use super::run_config::{ProcessPurpose, RunConfig, SessionChoice};
 use super::trust_gate::TrustGate;
-use super::{directories, own_worktrees, sandbox, store, team_terms, tools, unsupported};
+use super::{directories, hooks, own_worktrees, sandbox, store, team_terms, tools, unsupported};
 use super::{launch, panes, prompt, waiting_files, worktree_sweep};
+use crate::config::hook_programs::ProgramSearch;
 use crate::config::search_paths::SearchPaths;
 use crate::config::settings::agents::ImplicitFork;
 use crate::config::settings::{FlagSettings, Settings};
@@ -311,7 +313,7 @@ impl RuntimeParts {
         let gate = Arc::new(TrustGate { trusts });
         let worktrees = own_worktrees::own_worktrees()?.behind(gate);
         let ports = Ports {
-            hooks: Arc::new(posse_port::hooks::NoHooks),
+            hooks: hooks::runner(),
             model: Arc::from(chosen.model),
             store,
             clock: Arc::new(SystemClock::default()),
@@ -346,8 +348,8 @@ impl SessionParts {
     }
 }
 
-/// Loads the definitions of `cwd` and assembles a session's parts. Guards that definitions declare
-/// are added to those that the settings miss.
+/// Loads the definitions of `cwd` and assembles a session's parts. Guards that do not run are added
+/// to what is not supported.
 fn session_parts(
     config: &RunConfig,
     settings: &mut Settings,
@@ -359,11 +361,14 @@ fn session_parts(
     };
     let live = LiveDefinitions::new(AgentSources::new(places.clone(), config.given.clone()));
     let skills = LiveDefinitions::new(SkillSources::new(places.clone()));
-    let missing = &mut settings.unsupported;
-    let declared = unsupported::declared_guards(&live.loaded, &skills.loaded, missing);
-    missing.guards.extend(declared);
+    let declared = hooks::declared(&settings.hooks, &live.loaded, &skills.loaded);
+    let search = ProgramSearch::new(&places);
+    settings.unsupported.guards = hooks::missing_guards(&declared, &search);
+    for told in hooks::missing_programs(&declared, &search) {
+        say(&format!("warning: {}", crate::output::tame(&told)));
+    }
     unsupported::tell(
-        missing,
+        &settings.unsupported,
         &cwd,
         config.flags.without_guards,
         settings.sandbox.enabled,
@@ -665,7 +670,7 @@ fn spawning(settings: &Settings) -> Spawning {
         base: agents.base,
         dirty: agents.dirty,
         context: Arc::default(),
-        hooks: Arc::default(),
+        hooks: Arc::new(HookBook::new(settings.hooks.set())),
         instructions: None,
         depth: agents.depth,
         running: agents.running,

@@ -4,14 +4,12 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use posse_runtime::definition::skill::Skill;
-
 use crate::assemble::sandbox;
 use crate::config::environment::posse_home;
 use crate::config::replace::{Durability, FileMode, replace};
 use crate::config::settings::sandbox::SandboxUse;
-use crate::config::unsupported::{Guards, MissingGuard, Unsupported, UnusedFile, WithoutGuards};
-use crate::definitions::{DefinitionSet, shown};
+use crate::config::unsupported::{MissingGuard, Unsupported, UnusedFile, WithoutGuards};
+use crate::definitions::shown;
 use crate::error::Advised;
 use crate::output::{say, tame};
 
@@ -44,29 +42,6 @@ pub(super) fn tell(
     Ok(())
 }
 
-/// Returns the guards that agents and skills declare. None is missing if hooks are switched off.
-pub(crate) fn declared_guards(
-    agents: &DefinitionSet,
-    skills: &DefinitionSet<Skill>,
-    unsupported: &Unsupported,
-) -> Vec<MissingGuard> {
-    let of_agents = agents.known.iter().map(|entry| {
-        let hooks = entry.definition.hooks.as_ref();
-        (
-            hooks,
-            entry.path.as_deref().unwrap_or(Path::new("--agents")),
-        )
-    });
-    let of_skills = skills.known.iter().map(|entry| {
-        let skill = &entry.definition;
-        (skill.hooks.as_ref(), skill.path.as_path())
-    });
-    let all = of_agents.chain(of_skills);
-    all.filter(|_| !unsupported.hooks_disabled)
-        .filter_map(|(hooks, path)| Guards::of(hooks?).missing_from(path))
-        .collect()
-}
-
 /// Fails if a file or flag demands what posse does not have.
 fn demanded(
     unsupported: &Unsupported,
@@ -74,23 +49,16 @@ fn demanded(
     without: WithoutGuards,
     sandbox: SandboxUse,
 ) -> Result<(), Advised> {
-    let guard = unsupported
-        .guards
-        .iter()
-        .find(|guard| without == WithoutGuards::Fails || guard.guards.is_demanded);
-    if let Some(guard) = guard {
-        let (by, advice) = match without {
-            WithoutGuards::Fails => ("--require-hooks", "leave --require-hooks out"),
-            WithoutGuards::Tells => ("`\"onFailure\": \"block\"`", "remove `onFailure`"),
-        };
+    let guard = unsupported.guards.first();
+    if let Some(guard) = guard.filter(|_| without == WithoutGuards::Fails) {
         return Err(Advised {
             what: format!(
-                "{by} demands the hooks of {}, which posse cannot run yet",
+                "--require-hooks demands the hooks of {}, which do not run",
                 shown(&guard.path, cwd)
             ),
-            advice: format!(
-                "{advice} to run without them; the calls they would block are not blocked"
-            ),
+            advice: "`posse hooks check` says why; leave --require-hooks out to run without them: \
+                     the calls they would block are not blocked"
+                .into(),
         });
     }
     let Some(path) = unsupported.demand_sandbox.first() else {
@@ -119,9 +87,9 @@ fn demanded(
 
 /// Returns what is said of hooks that do not guard.
 pub(crate) fn guard_missing(guard: &MissingGuard, cwd: &Path) -> String {
-    let events: Vec<&str> = guard.guards.events.iter().map(String::as_str).collect();
+    let events: Vec<&str> = guard.events.iter().copied().collect();
     format!(
-        "the {} hooks of {} do not run: posse has no hooks yet, and what they would block is not \
+        "{} hooks of {} do not run (`posse hooks check` says why): what they would block is not \
          blocked",
         events.join(" and "),
         shown(&guard.path, cwd)

@@ -2,7 +2,24 @@
 
 use std::ops::Range;
 
+use posse_runtime::hook::PathStep;
 use serde_json::Value;
+
+/// Returns the line of a place in a text, from 1; that of what is around it if it is not there.
+pub(crate) fn line_of(text: &str, path: &[PathStep]) -> usize {
+    let plain = without_comments(text);
+    let mut value = plain.find('{').unwrap_or_default();
+    let mut place = value;
+    for step in path {
+        let found = match step {
+            PathStep::Key(key) => member(&plain, value, key).map(|it| (it.key, it.value.start)),
+            PathStep::Index(index) => element(&plain, value, *index).map(|at| (at, at)),
+        };
+        let Some(found) = found else { break };
+        (place, value) = found;
+    }
+    1 + plain[..place].matches('\n').count()
+}
 
 /// Returns the text with spaces in place of comments, so that every byte keeps its place.
 pub(crate) fn without_comments(text: &str) -> String {
@@ -59,14 +76,14 @@ pub(crate) fn with_rule(text: &str, list: &str, rule: &str) -> Option<String> {
             let entry = format!("\"permissions\": {{\n    \"{list}\": [{quoted}]\n  }}");
             first(text, &plain, top, &entry)
         }
-        Some(permissions) => match member(&plain, permissions.start, list) {
+        Some(permissions) => match member(&plain, permissions.value.start, list) {
             None => first(
                 text,
                 &plain,
-                permissions.start,
+                permissions.value.start,
                 &format!("\"{list}\": [{quoted}]"),
             ),
-            Some(rules) => last(text, &plain, &rules, &quoted),
+            Some(rules) => last(text, &plain, &rules.value, &quoted),
         },
     };
     has_rule(&added).filter(|has| *has).map(|_| added)
@@ -109,9 +126,18 @@ fn last(text: &str, plain: &str, list: &Range<usize>, entry: &str) -> String {
     format!("{},{space}{entry}{}", &text[..end], &text[end..])
 }
 
-/// Returns the place of a member's value in the object that begins at `at`.
-fn member(plain: &str, at: usize, key: &str) -> Option<Range<usize>> {
+/// Where a member of an object is.
+struct Member {
+    key: usize,
+    value: Range<usize>,
+}
+
+/// Returns the place of a member in the object that begins at `at`.
+fn member(plain: &str, at: usize, key: &str) -> Option<Member> {
     let bytes = plain.as_bytes();
+    if bytes.get(at) != Some(&b'{') {
+        return None;
+    }
     let mut at = skip_space(bytes, at + 1);
     while bytes.get(at) == Some(&b'"') {
         let end = end_of_string(bytes, at);
@@ -120,7 +146,8 @@ fn member(plain: &str, at: usize, key: &str) -> Option<Range<usize>> {
         let start = skip_space(bytes, colon + 1);
         let end = end_of_value(bytes, start);
         if name == key {
-            return Some(start..end);
+            let value = start..end;
+            return Some(Member { key: at, value });
         }
         at = skip_space(bytes, end);
         if bytes.get(at) == Some(&b',') {
@@ -128,6 +155,23 @@ fn member(plain: &str, at: usize, key: &str) -> Option<Range<usize>> {
         }
     }
     None
+}
+
+/// Returns where a value begins in the list that begins at `at`.
+fn element(plain: &str, at: usize, index: usize) -> Option<usize> {
+    let bytes = plain.as_bytes();
+    if bytes.get(at) != Some(&b'[') {
+        return None;
+    }
+    let mut at = skip_space(bytes, at + 1);
+    for _ in 0..index {
+        at = skip_space(bytes, end_of_value(bytes, at));
+        if bytes.get(at) != Some(&b',') {
+            return None;
+        }
+        at = skip_space(bytes, at + 1);
+    }
+    Some(at)
 }
 
 /// Returns the end of the value that begins at `at`.
@@ -238,6 +282,24 @@ mod tests {
         ] {
             assert_eq!(with_rule(text, "allow", "Edit"), None, "{text}");
         }
+    }
+
+    #[test]
+    fn lines_of_places_are_found_between_comments() {
+        let text = "{\n  // \"a\": [\n  \"b\": {\"c\": 1},\n  \"a\": [\n    {\"x\": \"]\"}, /* , */ 2,\n    \
+                    {\n      \"k\":\n        1\n    }\n  ]\n}";
+        let key = |key: &str| PathStep::Key(key.into());
+        let check = |path: &[PathStep], line| assert_eq!(line_of(text, path), line, "{path:?}");
+        check(&[], 1);
+        check(&[key("b"), key("c")], 3);
+        check(&[key("a")], 4);
+        check(&[key("a"), PathStep::Index(0), key("x")], 5);
+        check(&[key("a"), PathStep::Index(1)], 5);
+        check(&[key("a"), PathStep::Index(2)], 6);
+        check(&[key("a"), PathStep::Index(2), key("k")], 7);
+        // What is missing is where it would be.
+        check(&[key("a"), PathStep::Index(2), key("z")], 6);
+        check(&[key("a"), PathStep::Index(9)], 4);
     }
 
     #[test]

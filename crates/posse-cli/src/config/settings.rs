@@ -4,6 +4,7 @@
 pub(crate) mod agents;
 mod file;
 mod foreign;
+pub(crate) mod hooks;
 mod ignored;
 pub(crate) mod sandbox;
 pub(crate) mod teams;
@@ -17,10 +18,12 @@ use std::time::Duration;
 
 use posse_permission::{Policy, RuleList, Source};
 use posse_protocol::PermissionMode;
+use posse_runtime::hook::HookLayer;
 use posse_tools::is_untracked;
 
 use self::agents::{AgentFlags, AgentSettings};
 use self::file::{Permissions, SettingsFile};
+use self::hooks::SettingsHooks;
 use self::sandbox::SandboxSettings;
 use self::teams::{Backend, TeamSettings};
 use self::ui::UiSettings;
@@ -78,6 +81,8 @@ pub(crate) struct Settings {
     pub(crate) sandbox: SandboxSettings,
     /// Variables of commands.
     pub(crate) env: Vec<(OsString, OsString)>,
+    /// The hooks of all layers.
+    pub(crate) hooks: SettingsHooks,
     /// Size of a prompt in tokens at which it is compacted, if set.
     pub(crate) compact_at: Option<u64>,
     /// The administrator or the user has switched bypassPermissions off.
@@ -119,12 +124,31 @@ enum LayerAuthor {
 struct Layer {
     path: PathBuf,
     trust: LayerAuthor,
+    /// Whose hooks it has.
+    hooks: HookLayer,
     /// What `/` in its rules refers to.
     root: PathBuf,
     content: SettingsFile,
+    /// It is the repository's, and the person has accepted it as it is.
+    is_accepted: bool,
     /// It is the repository's, and its allow rules count: the person's own file, which git does not
     /// track, in a workspace that they trust.
     is_trusted_to_allow: bool,
+}
+
+impl Layer {
+    /// Returns true if it is the administrator's or the person's.
+    fn decides_about_hooks(&self) -> bool {
+        self.trust != LayerAuthor::Repository || self.is_trusted_to_allow
+    }
+}
+
+/// Where a layer's files are looked for.
+struct LayerPath {
+    path: PathBuf,
+    trust: LayerAuthor,
+    hooks: HookLayer,
+    root: PathBuf,
 }
 
 impl Settings {
@@ -135,11 +159,10 @@ impl Settings {
 
     /// Reads and merges all layers.
     pub(crate) fn load(places: &SearchPaths, flags: FlagSettings) -> Result<Self, SettingsError> {
-        // Resolved, because rules are compared with resolved paths.
-        let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let cwd = resolved(&places.cwd);
         let home = places.home.as_deref().map(resolved);
         let layers = layers(places, flags.settings.as_deref())?;
+        let source = |layer: &Layer| source_of(layer, places);
         let mut settings = Self {
             policy: Policy::default(),
             mode: mode(&layers, &flags, places.trust.is_trusted())?,
@@ -149,6 +172,7 @@ impl Settings {
             teams: teams::settle(&layers, flags.backend),
             sandbox: sandbox::settle(&layers, home.as_deref(), sandbox::of_environment()?),
             env: variables::settle(&layers),
+            hooks: hooks::settle(&layers, source),
             compact_at: own(&layers, |file| file.compact_at).map(NonZeroU64::get),
             bypass_disabled: bypass_disabled(&layers).is_some(),
             warnings: Vec::new(),
@@ -157,6 +181,9 @@ impl Settings {
             unsupported: unsupported(&layers, places),
             trust: places.trust.clone(),
         };
+        settings
+            .warnings
+            .extend(settings.hooks.warnings(&places.trust));
         let usual = own_mode(&layers).filter(|mode| is_looser(*mode) && *mode != settings.mode);
         let usual = usual.filter(|_| !places.trust.is_trusted());
         if let (Some(usual), None, None) = (usual, flags.mode, flags.kept_mode) {
@@ -200,14 +227,7 @@ impl Settings {
             settings.policy.limit_to_tools(tools);
         }
         for layer in &layers {
-            let name = layer.path.display().to_string();
-            let source = Source {
-                name,
-                root: resolved(&layer.root),
-                cwd: cwd.clone(),
-                home: home.clone(),
-            };
-            settings.take(layer, &source)?;
+            settings.take(layer, &source(layer))?;
         }
         let (summary, details) = ignored::in_vain(&layers, &settings);
         settings.warnings.extend(summary);
@@ -263,6 +283,7 @@ impl Settings {
             file.used.retain(|key| match key.as_str() {
                 "permissions" => tightens,
                 "env" => layer.is_trusted_to_allow,
+                "hooks" => layer.is_accepted,
                 key => matches!(key, "agents" | "sandbox"),
             });
             self.files.push(file);
@@ -307,58 +328,75 @@ impl Settings {
     }
 }
 
-/// Reads every existing file, highest layer first.
-fn layers(places: &SearchPaths, flag: Option<&str>) -> Result<Vec<Layer>, SettingsError> {
+/// Returns the files that settings can be in, existing or not, highest layer first.
+fn paths(places: &SearchPaths) -> Vec<LayerPath> {
     let (project, sources) = (places.project(), places.sources);
-    let mut files = vec![(
+    let file = |path: PathBuf, trust, hooks, root: &Path| LayerPath {
+        path,
+        trust,
+        hooks,
+        root: root.to_owned(),
+    };
+    let (administrator, user) = (LayerAuthor::Managed, LayerAuthor::User);
+    let mut files = vec![file(
         places.managed.clone(),
-        LayerAuthor::Managed,
-        PathBuf::from("/"),
+        administrator,
+        HookLayer::Managed,
+        Path::new("/"),
     )];
-    let of_project = [(sources.local, LOCAL), (sources.project, "settings.json")];
-    for (_, name) in of_project.into_iter().filter(|(is_read, _)| *is_read) {
+    let of_project = [
+        (sources.local, LOCAL, HookLayer::Local),
+        (sources.project, "settings.json", HookLayer::Project),
+    ];
+    for (_, name, layer) in of_project.into_iter().filter(|(is_read, ..)| *is_read) {
         for directory in [".posse", ".claude"] {
-            files.push((
-                project.join(directory).join(name),
-                LayerAuthor::Repository,
-                project.to_owned(),
-            ));
+            let path = project.join(directory).join(name);
+            files.push(file(path, LayerAuthor::Repository, layer, project));
         }
     }
     // Files in the user's own directories are the user's, even if posse is started inside them.
     if let Some(path) = kept_rules::local_file(places).filter(|_| sources.local) {
-        files.push((path, LayerAuthor::User, project.to_owned()));
+        files.push(file(path, user, HookLayer::Local, project));
     }
     let mut own = Vec::new();
     if let Some(directory) = &places.posse_home {
-        own.push((
-            directory.join("settings.json"),
-            LayerAuthor::User,
-            directory.clone(),
-        ));
+        let path = directory.join("settings.json");
+        own.push(file(path, user, HookLayer::User, directory));
     }
     if let Some(home) = &places.home {
-        own.push((
-            home.join(".claude/settings.json"),
-            LayerAuthor::User,
-            home.clone(),
-        ));
+        let path = home.join(".claude/settings.json");
+        own.push(file(path, user, HookLayer::User, home));
     }
-    files.retain(|(path, _, _)| !own.iter().any(|(other, _, _)| other == path));
+    files.retain(|file| !own.iter().any(|other| other.path == file.path));
     files.extend(own.into_iter().filter(|_| sources.user));
+    files
+}
+
+/// Reads every existing file, highest layer first.
+fn layers(places: &SearchPaths, flag: Option<&str>) -> Result<Vec<Layer>, SettingsError> {
     let mut layers = Vec::new();
-    for (path, trust, root) in files {
-        if let Some(content) = file::read(&path)? {
-            let is_trusted_to_allow =
-                trust == LayerAuthor::Repository && may_allow(&path, &content, places);
-            layers.push(Layer {
-                path,
-                trust,
-                root,
-                content,
-                is_trusted_to_allow,
-            });
-        }
+    for file in paths(places) {
+        let Some(content) = file::read(&file.path)? else {
+            continue;
+        };
+        let is_repository = file.trust == LayerAuthor::Repository;
+        let is_accepted = is_repository && is_accepted(&file.path, &content, places);
+        let is_trusted_to_allow = is_accepted && may_allow(&file.path, places);
+        let LayerPath {
+            path,
+            trust,
+            hooks,
+            root,
+        } = file;
+        layers.push(Layer {
+            path,
+            trust,
+            hooks,
+            root,
+            content,
+            is_accepted,
+            is_trusted_to_allow,
+        });
     }
     if let Some(value) = flag {
         let (path, content) = file::of_flag(value, &places.cwd)?;
@@ -367,12 +405,18 @@ fn layers(places: &SearchPaths, flag: Option<&str>) -> Result<Vec<Layer>, Settin
         let flag = Layer {
             path,
             trust: LayerAuthor::User,
+            hooks: HookLayer::Flag,
             root: places.cwd.clone(),
             content,
+            is_accepted: false,
             is_trusted_to_allow: false,
         };
         layers.insert(above, flag);
     }
+    let others = layers.iter_mut();
+    others
+        .filter(|layer| layer.trust != LayerAuthor::Managed)
+        .for_each(|layer| layer.content.leave_out_managed_keys());
     // Sessions of all projects are in one store, which these files choose before any other is read.
     // The board, which shows several projects, looks the same in each.
     let chooser = places
@@ -384,6 +428,21 @@ fn layers(places: &SearchPaths, flag: Option<&str>) -> Result<Vec<Layer>, Settin
     });
     others.for_each(|layer| layer.content.leave_out_home_keys());
     Ok(layers)
+}
+
+/// Returns what the paths in a layer's rules refer to. They are resolved, because rules are compared
+/// with resolved paths.
+fn source_of(layer: &Layer, places: &SearchPaths) -> Source {
+    Source {
+        name: layer.path.display().to_string(),
+        root: resolved(&layer.root),
+        cwd: resolved(&places.cwd),
+        home: places.home.as_deref().map(resolved),
+    }
+}
+
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// What the administrator or the user has set for the store.
@@ -493,18 +552,29 @@ fn mode(
         .map_or(own, |wanted| PermissionMode::ALL[wanted]))
 }
 
-/// Returns true if allow rules and variables of a repository's file count: the person has accepted it, and git
-/// does not track it, so that it does not come from others. Git is run only once they have.
-fn may_allow(path: &Path, content: &SettingsFile, places: &SearchPaths) -> bool {
-    let is_local = path.file_name().is_some_and(|name| name == LOCAL);
-    let wants = !content.permissions.allow.is_empty() || !content.env.names().is_empty();
-    if !is_local || !wants {
-        return false;
-    }
-    let seen = content.seen.clone();
+/// Returns true if the person has accepted a repository's file that could count for more than what
+/// tightens.
+fn is_accepted(path: &Path, content: &SettingsFile, places: &SearchPaths) -> bool {
+    let (permissions, hooks) = (&content.permissions, &content.hooks);
+    let allows = !permissions.allow.is_empty() || !content.env.names().is_empty();
+    let is_meant = is_local(path) && (allows || hooks.disables_all);
     let file = (path, places.project());
-    let is_accepted = places.trust.admits(FileKind::Settings, file, seen);
-    is_accepted && places.trust.is_trusted() && is_untracked(path, places.trust.root())
+    (is_meant || hooks.declares_any())
+        && places
+            .trust
+            .admits(FileKind::Settings, file, content.seen.clone())
+}
+
+/// Returns true if allow rules and variables of a repository's file that the person has accepted
+/// count: git does not track it, so that it does not come from others. Git is run only in a
+/// workspace that they trust.
+fn may_allow(path: &Path, places: &SearchPaths) -> bool {
+    is_local(path) && places.trust.is_trusted() && is_untracked(path, places.trust.root())
+}
+
+/// Returns true if a file is the one that a person has for themselves in a repository.
+fn is_local(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == LOCAL)
 }
 
 /// Returns the remark about a permission mode that posse does not have.
@@ -556,21 +626,12 @@ fn unsupported(layers: &[Layer], places: &SearchPaths) -> Unsupported {
             content: layer.content.fingerprint,
         })
     };
-    // A repository may not switch off the guards of the user.
-    let disabled = layers.iter().any(|layer| {
-        layer.trust != LayerAuthor::Repository && layer.content.foreign.disables_hooks
-    });
-    let guards = layers.iter().filter(|_| !disabled).filter_map(|layer| {
-        let guards = layer.content.foreign.guards.clone();
-        guards.missing_from(&layer.path)
-    });
     let demand = |layer: &&Layer| layer.content.foreign.demands_sandbox;
     let mut files: Vec<UnusedFile> = layers.iter().filter_map(unused).collect();
     files.extend(super::unsupported::files(places));
     Unsupported {
         files,
-        guards: guards.collect(),
-        hooks_disabled: disabled,
+        guards: Vec::new(),
         demand_sandbox: layers
             .iter()
             .filter(demand)

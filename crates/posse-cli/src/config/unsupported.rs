@@ -17,14 +17,12 @@ const KNOWN: [&str; 11] = [
     "CLAUDE.md",
     "settings.json",
     "settings.local.json",
-    // Scripts of hooks. The settings that name them are reported.
+    // Scripts of hooks.
     "hooks",
     "worktrees",
     ".gitignore",
     ".DS_Store",
 ];
-/// Events whose hooks can refuse a call.
-const GUARDS: [&str; 2] = ["PreToolUse", "PermissionRequest"];
 /// Maximum size of a file that is read, in bytes.
 const MOST: u64 = 1 << 20;
 
@@ -38,46 +36,12 @@ pub(crate) struct UnusedFile {
     pub(crate) content: u64,
 }
 
-/// Hooks that would have guarded calls.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Guards {
-    /// The events, such as `PreToolUse`.
-    pub(crate) events: BTreeSet<String>,
-    /// True if one of them must not be left out: `"onFailure": "block"`.
-    pub(crate) is_demanded: bool,
-}
-
-impl Guards {
-    /// Returns the guards among the hooks of a file: events, and groups of hooks of each.
-    pub(crate) fn of(hooks: &Value) -> Self {
-        let hooks = |event: &str| {
-            let groups = hooks[event].as_array().into_iter().flatten();
-            groups
-                .flat_map(|group| group["hooks"].as_array().into_iter().flatten())
-                .collect::<Vec<_>>()
-        };
-        let is_strict = |hook: &&Value| hook["onFailure"] == "block";
-        let events = GUARDS.into_iter().filter(|event| !hooks(event).is_empty());
-        Self {
-            events: events.map(str::to_owned).collect(),
-            is_demanded: GUARDS
-                .iter()
-                .any(|event| hooks(event).iter().any(is_strict)),
-        }
-    }
-
-    /// Returns what is missing if this file has guards.
-    pub(crate) fn missing_from(self, path: &Path) -> Option<MissingGuard> {
-        let (path, guards) = (path.to_owned(), self);
-        (!guards.events.is_empty()).then_some(MissingGuard { path, guards })
-    }
-}
-
 /// A file with hooks that would have guarded calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MissingGuard {
     pub(crate) path: PathBuf,
-    pub(crate) guards: Guards,
+    /// The events, such as `PreToolUse`.
+    pub(crate) events: BTreeSet<&'static str>,
 }
 
 /// What a run does about guards that are missing.
@@ -94,9 +58,8 @@ pub(crate) enum WithoutGuards {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unsupported {
     pub(crate) files: Vec<UnusedFile>,
+    /// Guards that do not run. Settings alone do not tell them: agent types and skills have some, too.
     pub(crate) guards: Vec<MissingGuard>,
-    /// The user or the administrator has switched all hooks off, so that none is missing.
-    pub(crate) hooks_disabled: bool,
     /// Files that allow no command without a sandbox.
     pub(crate) demand_sandbox: Vec<PathBuf>,
 }
@@ -162,28 +125,4 @@ pub(super) fn fingerprint(path: &Path, content: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (path, content).hash(&mut hasher);
     hasher.finish()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_hook_that_can_refuse_a_call_is_a_guard() {
-        let hook = |more: Value| {
-            let mut hook = json!({"type": "command", "command": "./guard"});
-            hook.as_object_mut()
-                .unwrap()
-                .extend(more.as_object().unwrap().clone());
-            json!({
-                "PreToolUse": [{"matcher": "Bash", "hooks": [hook]}],
-                "PostToolUse": [{"hooks": [{"type": "command", "command": "./fmt"}]}],
-            })
-        };
-        let plain = Guards::of(&hook(json!({})));
-        assert!(plain.events.iter().eq(["PreToolUse"]) && !plain.is_demanded);
-        assert!(Guards::of(&hook(json!({"onFailure": "block"}))).is_demanded);
-    }
 }

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use posse_runtime::definition::agent_type::Definition;
 use posse_runtime::definition::agent_type::file;
 use posse_runtime::definition::agent_type::file::ReadDefinition;
+use posse_runtime::hook::HookLayer;
 use serde_json::Value;
 
-use super::{Remark, Severity, memory, same, scan};
+use super::hooks::HookFront;
+use super::{DefinitionSource, Remark, Severity, memory, same, scan};
 use crate::config::search_paths::SearchPaths;
 use crate::config::settings::no_such_mode;
 
@@ -109,6 +111,15 @@ impl InlineAgents {
                 definition.memory = memory;
                 remarks.extend(warning.map(|why| remark(Severity::Warning, &why)));
             }
+            let front = HookFront {
+                layer: HookLayer::Definition,
+                path: Path::new("--agents"),
+                text: "",
+                source: DefinitionSource::Flag,
+            };
+            let (hooks, more) = front.read(read.hooks.as_ref(), places);
+            definition.hooks = hooks;
+            remarks.extend(more);
             (definition, remarks)
         };
         self.definitions.iter().map(resolve).collect()

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use posse_runtime::definition::skill::Skill;
 use posse_runtime::definition::skill::file;
 use posse_runtime::definition::skill::file::{Kind, Read};
+use posse_runtime::hook::HookLayer;
 
+use super::hooks::HookFront;
 use super::place::{self, Directory};
 use super::scan::{self, ScanKind};
 use super::{DefinitionEntry, DefinitionSet, DefinitionSource, Remark, Severity, WatchedSources};
@@ -87,7 +89,7 @@ impl SkillSources {
                 false => of(above, COMMANDS),
             };
             match scan::read(&path, None) {
-                Ok(text) => take(&mut loaded, path, &text, &directory)
+                Ok(text) => take(&mut loaded, path, &text, &directory, &self.places)
                     .into_iter()
                     .for_each(|it| loaded.add(it)),
                 Err((line, reason)) => {
@@ -158,7 +160,7 @@ fn read(loaded: &mut DefinitionSet<Skill>, directory: &Directory, places: &Searc
                 line: None,
                 reason,
             });
-        } else if let Some(known) = take(loaded, path, &text, directory) {
+        } else if let Some(known) = take(loaded, path, &text, directory, places) {
             loaded.add(known);
         }
     }
@@ -170,6 +172,7 @@ fn take(
     path: PathBuf,
     text: &str,
     directory: &Directory,
+    places: &SearchPaths,
 ) -> Option<DefinitionEntry<Skill>> {
     let mut say = |weight, line, reason| {
         loaded.remarks.push(Remark {
@@ -184,14 +187,18 @@ fn take(
     } else {
         Kind::Command
     };
-    let Read { mut skill, notes } =
-        match file::read(text, &name(&path, directory, kind), &path, kind) {
-            Ok(read) => read,
-            Err(problem) => {
-                say(Severity::Error, Some(problem.line), problem.reason);
-                return None;
-            }
-        };
+    let read = file::read(text, &name(&path, directory, kind), &path, kind);
+    let Read {
+        mut skill,
+        hooks,
+        notes,
+    } = match read {
+        Ok(read) => read,
+        Err(problem) => {
+            say(Severity::Error, Some(problem.line), problem.reason);
+            return None;
+        }
+    };
     notes
         .into_iter()
         .for_each(|note| say(Severity::Note, Some(note.line), note.reason));
@@ -206,6 +213,15 @@ fn take(
             reason.to_owned(),
         );
     }
+    let front = HookFront {
+        layer: HookLayer::Skill,
+        path: &path,
+        text,
+        source: directory.source,
+    };
+    let (hooks, remarks) = front.read(hooks.as_ref(), places);
+    skill.hooks = hooks;
+    loaded.remarks.extend(remarks);
     Some(DefinitionEntry {
         definition: skill,
         source: directory.source,

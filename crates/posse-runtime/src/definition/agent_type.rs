@@ -9,6 +9,7 @@ use posse_protocol::PermissionMode;
 use serde_json::Value;
 
 use crate::definition::model_choice::SMALL;
+use crate::hook::Hook;
 use posse_port::model::Effort;
 
 /// Name of the main agent. Reserved.
@@ -60,8 +61,8 @@ pub struct Definition {
     pub mcp_servers: Vec<Value>,
     /// Skills that it begins with, by name.
     pub skills: Vec<String>,
-    /// Hooks of its own; kept as written.
-    pub hooks: Option<Value>,
+    /// Hooks of its own.
+    pub hooks: Vec<Arc<Hook>>,
     /// Colour in front ends.
     pub color: Option<String>,
 }

@@ -15,10 +15,10 @@ pub use crate::definition::skill::name::{check_name, meant};
 use crate::definition::agent_type::GENERAL_PURPOSE;
 use crate::definition::catalogue::Catalogue;
 use crate::definition::tool_name::AGENT;
+use crate::hook::Hook;
 use posse_permission::{Policy, RuleError, RuleList, Source};
 use posse_port::model::Effort;
 use posse_port::tool::{Toolbox, Workspace};
-use serde_json::Value;
 
 /// The current skills.
 pub type Skills = Catalogue<Skill>;
@@ -44,8 +44,8 @@ pub struct Skill {
     pub allowed: Vec<String>,
     /// Rules that forbid actions while it is followed.
     pub disallowed: Vec<String>,
-    /// Its hooks, which posse does not run yet.
-    pub hooks: Option<Value>,
+    /// Hooks that run while it is followed.
+    pub hooks: Vec<Arc<Hook>>,
     /// The sub-agent that follows it; none if the agent that loads it does.
     pub fork: Option<Fork>,
     /// Its instructions.

@@ -4,6 +4,7 @@ use posse_runtime::definition::agent_type::{Definition, Isolation, MemoryScope};
 use serde_json::{Value, json};
 
 use crate::definitions::DefinitionEntry;
+use crate::present::hooks as present;
 
 /// Returns what a list shows of a type.
 pub(super) fn object(known: &DefinitionEntry) -> Value {
@@ -35,7 +36,7 @@ pub(super) fn whole(known: &DefinitionEntry) -> Value {
         "background": it.background, "isolation": it.isolation.map(isolation), "max_turns": it.max_turns,
         "memory": memory, "output_schema": it.output_schema, "color": it.color,
         "required_mcp_servers": it.required_mcp_servers, "mcp_servers": it.mcp_servers,
-        "skills": it.skills, "hooks": it.hooks, "initial_prompt": it.initial_prompt, "prompt": it.prompt,
+        "skills": it.skills, "hooks": hooks(it), "initial_prompt": it.initial_prompt, "prompt": it.prompt,
     });
     if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
         object.extend(more);
@@ -78,7 +79,7 @@ pub(super) fn fields(it: &Definition) -> Vec<(&'static str, String)> {
             (!it.mcp_servers.is_empty()).then(|| Value::from(it.mcp_servers.clone()).to_string()),
         ),
         ("skills", list(&it.skills)),
-        ("hooks", it.hooks.as_ref().map(Value::to_string)),
+        ("hooks", (!it.hooks.is_empty()).then(|| in_words(it))),
         ("initialPrompt", it.initial_prompt.clone()),
         (
             "outputSchema",
@@ -88,6 +89,19 @@ pub(super) fn fields(it: &Definition) -> Vec<(&'static str, String)> {
     all.into_iter()
         .filter_map(|(name, value)| Some((name, value?)))
         .collect()
+}
+
+/// Returns the hooks as JSON objects.
+fn hooks(it: &Definition) -> Vec<Value> {
+    let hooks = it.hooks.iter();
+    hooks.map(|hook| present::object(hook)).collect()
+}
+
+/// Returns the hooks in a line.
+fn in_words(it: &Definition) -> String {
+    let hooks = it.hooks.iter();
+    let words = hooks.map(|hook| format!("{} {}: {}", hook.event, hook.matcher, hook.title()));
+    words.collect::<Vec<_>>().join("; ")
 }
 
 fn scope(scope: MemoryScope) -> &'static str {

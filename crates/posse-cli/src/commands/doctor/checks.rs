@@ -10,12 +10,15 @@ use posse_port::in_a_line;
 use rustix::fs::{Access, access};
 
 use super::{Finding, Grade};
+use crate::assemble::hooks;
 use crate::assemble::provider::{self, Provider, ProviderSettings};
 use crate::assemble::sandbox;
 use crate::assemble::store;
-use crate::assemble::unsupported::{declared_guards, guard_missing, not_used};
+use crate::assemble::unsupported::{guard_missing, not_used};
 use crate::config::environment::{self, working_directory};
+use crate::config::hook_programs::ProgramSearch;
 use crate::config::look::Look;
+use crate::config::search_paths::SearchPaths;
 use crate::config::settings::sandbox::SandboxUse;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store::{StoreArgs, StoreLocation};
@@ -346,8 +349,12 @@ pub(super) fn settings() -> Vec<Finding> {
         Ok(mut settings) => {
             let agents = AgentSources::at(&here, InlineAgents::default()).load();
             let skills = SkillSources::at(&here).load();
-            let declared = declared_guards(&agents, &skills, &settings.unsupported);
-            settings.unsupported.guards.extend(declared);
+            let declared = hooks::declared(&settings.hooks, &agents, &skills);
+            let search = ProgramSearch::new(&SearchPaths::at(&here));
+            settings.unsupported.guards = hooks::missing_guards(&declared, &search);
+            let missing = hooks::missing_programs(&declared, &search).into_iter();
+            let advice = "install the program, or correct the hook; docs/hooks.md";
+            let missing = missing.map(|one| not("hooks", Grade::Lacking, one, advice));
             let used = settings.files.iter().filter(|file| !file.used.is_empty());
             let used = used.map(|file| {
                 let path = shown(&file.path, &here);
@@ -359,6 +366,7 @@ pub(super) fn settings() -> Vec<Finding> {
             let ignored = warnings.map(|one| not(WHAT, Grade::Lacking, one.as_str(), advice));
             let mode = good(WHAT, format!("mode {}", settings.mode));
             let mut findings: Vec<Finding> = used.chain([mode]).chain(ignored).collect();
+            findings.extend(missing);
             findings.extend(unsupported(&settings.unsupported, &here));
             findings.extend(look());
             findings

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::agents::{self, AgentsFile};
 use super::foreign::{self, Foreign};
+use super::hooks::{self, HooksFile};
 use super::sandbox::{self, SandboxFile};
 use super::teams::{self, TeamsFile};
 use super::ui::{self, UiSettings};
@@ -45,6 +46,9 @@ pub(super) struct SettingsFile {
     /// How teams work.
     #[serde(skip)]
     pub(super) teams: TeamsFile,
+    /// Its hooks.
+    #[serde(skip)]
+    pub(super) hooks: HooksFile,
     /// How commands are confined.
     #[serde(skip)]
     pub(super) sandbox: SandboxFile,
@@ -114,6 +118,18 @@ impl Permissions {
 }
 
 impl SettingsFile {
+    /// Counts what only the administrator sets among what is not used.
+    pub(super) fn leave_out_managed_keys(&mut self) {
+        for key in hooks::OF_ADMINISTRATOR {
+            let foreign = &mut self.foreign;
+            if let Some(at) = foreign.used.iter().position(|used| used == key) {
+                foreign.used.remove(at);
+                let told = format!("{key} (managed settings set it)");
+                foreign.unused.push(told);
+            }
+        }
+    }
+
     /// Counts what only `settings.json` in posse's home sets among what is not used.
     pub(super) fn leave_out_home_keys(&mut self) {
         let mut leave = |key: &str, hint: &str| {
@@ -182,6 +198,7 @@ fn parse(path: &Path, text: &str) -> Result<SettingsFile, SettingsError> {
         .parent()
         .is_some_and(|directory| directory.ends_with(".claude"));
     file.foreign = foreign::read(&all, is_own);
+    file.hooks = HooksFile::read(&all, &plain);
     file.fingerprint = fingerprint(path, text);
     file.seen = Some(Fingerprint::of(FileKind::Settings, text));
     if is_own {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::config::unsupported::Guards;
+use super::hooks;
 
 /// Keys that posse reads in every settings file, and the name of the schema.
 const COMMON: [&str; 4] = ["$schema", "env", "model", "permissions"];
@@ -24,10 +24,6 @@ pub(super) struct Foreign {
     pub(super) used: Vec<String>,
     /// Keys that it does not use.
     pub(super) unused: Vec<String>,
-    /// Hooks that would have guarded calls.
-    pub(super) guards: Guards,
-    /// True if no hook shall run.
-    pub(super) disables_hooks: bool,
     /// True if commands must not run without a sandbox.
     pub(super) demands_sandbox: bool,
 }
@@ -36,7 +32,9 @@ pub(super) struct Foreign {
 /// name with another meaning.
 pub(super) fn read(all: &Value, is_own: bool) -> Foreign {
     let keys = all.as_object().into_iter().flatten();
-    let is_used = |key: &str| COMMON.contains(&key) || (is_own && OWN.contains(&key));
+    let is_used = |key: &str| {
+        COMMON.contains(&key) || hooks::KEYS.contains(&key) || (is_own && OWN.contains(&key))
+    };
     let mut keys: Vec<String> = keys
         .filter(|(key, value)| key.as_str() != "$schema" && !is_empty(value))
         .map(|(key, _)| key.clone())
@@ -47,8 +45,6 @@ pub(super) fn read(all: &Value, is_own: bool) -> Foreign {
     Foreign {
         used,
         unused,
-        guards: Guards::of(&all["hooks"]),
-        disables_hooks: all["disableAllHooks"] == true,
         demands_sandbox: sandbox["enabled"] != false && sandbox["failIfUnavailable"] == true,
     }
 }
@@ -78,7 +74,6 @@ mod tests {
         let foreign = read(&file, false);
         assert_eq!(foreign.used, ["env", "permissions"]);
         assert_eq!(foreign.unused, ["statusLine", "teams"]);
-        assert_eq!(foreign.guards, Guards::default());
         assert_eq!(read(&file, true).unused, ["statusLine"]);
     }
 }

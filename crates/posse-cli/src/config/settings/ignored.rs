@@ -68,7 +68,7 @@ pub(super) fn in_vain(layers: &[Layer], holds: &Settings) -> (Option<String>, Ve
 }
 
 /// Returns the settings of a repository's file that do not count.
-fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 12] {
+fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 14] {
     let (content, permissions) = (&layer.content, &layer.content.permissions);
     let looser = permissions
         .default_mode()
@@ -83,6 +83,10 @@ fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 12] {
     let stores = content.store.iter().map(|store| store::hushed(store));
     let feed_hours = content.feed_hours.map(|hours| hours.to_string());
     let mode = looser.map(|mode| mode.to_string());
+    let is_own = layer.decides_about_hooks();
+    let disables = (content.hooks.disables_all && !is_own).then(|| "true".to_owned());
+    let stops = content.hooks.stop_limit.filter(|_| !is_own);
+    let stops = stops.map(|limit| limit.to_string());
     let of_agents = content.agents.beyond(&holds.agents);
     [
         kind("allow rule", "allow rules", allow),
@@ -93,6 +97,12 @@ fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 12] {
         kind("store", "stores", stores.collect()),
         kind("feedHours", "feedHours", Vec::from_iter(feed_hours)),
         kind("mode", "modes", Vec::from_iter(mode)),
+        kind(
+            "disableAllHooks",
+            "disableAllHooks",
+            Vec::from_iter(disables),
+        ),
+        kind("stopHookLimit", "stopHookLimit", Vec::from_iter(stops)),
         kind("key of agents", "keys of agents", of_agents),
         kind("key of teams", "keys of teams", content.teams.beyond()),
         kind(

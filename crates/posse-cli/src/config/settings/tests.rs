@@ -514,7 +514,7 @@ fn a_typo_is_named_and_a_mark_is_skipped() {
     let disk = Disk::new();
     disk.write(
         "repo/.posse/settings.json",
-        "\u{feff}{\"hooks\": 1, \"permissions\": {\"dney\": [\"Bash\"], \"xyz\": 1, \"deny\": [\"Bash(a)\"]}}",
+        "\u{feff}{\"other\": 1, \"permissions\": {\"dney\": [\"Bash\"], \"xyz\": 1, \"deny\": [\"Bash(a)\"]}}",
     );
     let settings = disk.load(FlagSettings::default()).unwrap();
     let [warning] = &settings.warnings[..] else {

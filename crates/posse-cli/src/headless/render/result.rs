@@ -59,7 +59,7 @@ pub(crate) fn result(facts: &SessionFacts, end: &RunEnd) -> Value {
 pub(super) fn missing_guards(facts: &SessionFacts) -> Value {
     let guards = facts.missing_guards.iter();
     guards
-        .map(|guard| json!({"file": guard.path.display().to_string(), "events": guard.guards.events}))
+        .map(|guard| json!({"file": guard.path.display().to_string(), "events": guard.events}))
         .collect()
 }
 

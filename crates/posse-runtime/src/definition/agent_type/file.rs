@@ -19,10 +19,13 @@ use crate::definition::front::Problem;
 /// A parsed definition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadDefinition {
-    /// The definition; its `memory` is none, because the text does not say where notes are.
+    /// The definition; its `memory` is none, because the text does not say where notes are, and it has
+    /// no hooks yet.
     pub definition: Definition,
     /// Who shares its notes, if it keeps any.
     pub memory: Option<MemoryScope>,
+    /// Its hooks as they are written, since the text does not say whose they are.
+    pub hooks: Option<Value>,
     /// A permission mode that posse does not have; `default` is used.
     pub unknown_mode: Option<String>,
     /// Warnings.

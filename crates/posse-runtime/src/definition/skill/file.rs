@@ -6,6 +6,8 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use crate::definition::front::Page;
 use crate::definition::front::Problem;
 use crate::definition::front::value::quoted;
@@ -27,8 +29,10 @@ pub enum Kind {
 /// A parsed skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read {
-    /// The skill.
+    /// The skill, without hooks yet.
     pub skill: Skill,
+    /// Its hooks as they are written, since the text does not say whose they are.
+    pub hooks: Option<Value>,
     /// Warnings.
     pub notes: Vec<Problem>,
 }
@@ -86,12 +90,16 @@ pub fn read(text: &str, name: &str, path: &Path, kind: Kind) -> Result<Read, Pro
         for_user: fields.for_user,
         allowed: fields.allowed,
         disallowed: fields.disallowed,
-        hooks: fields.hooks,
+        hooks: Vec::new(),
         fork,
         body,
         path: PathBuf::from(path),
     };
-    Ok(Read { skill, notes })
+    Ok(Read {
+        skill,
+        hooks: fields.hooks,
+        notes,
+    })
 }
 
 /// Returns the first line, as the description of a skill without one.

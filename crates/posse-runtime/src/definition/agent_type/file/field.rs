@@ -100,11 +100,7 @@ pub(super) fn take(
             notes.extend((!definition.mcp_servers.is_empty()).then(|| idle(key)));
         }
         "requiredMcpServers" => definition.required_mcp_servers = names(key, value)?,
-        "hooks" => {
-            let hooks = mapping(key, value)?;
-            notes.extend((!hooks.is_empty()).then(|| idle(key)));
-            definition.hooks = Some(Value::Object(hooks));
-        }
+        "hooks" => read.hooks = Some(Value::Object(mapping(key, value)?)),
         "initialPrompt" => definition.initial_prompt = Some(text(key, value)?),
         "outputSchema" => definition.output_schema = Some(schema(key, value)?),
         "prompt" => {

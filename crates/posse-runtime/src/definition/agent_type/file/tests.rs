@@ -15,6 +15,7 @@ fn shown(read: &ReadDefinition) -> String {
     let ReadDefinition {
         definition,
         memory,
+        hooks,
         unknown_mode,
         notes,
     } = read;
@@ -61,7 +62,7 @@ fn shown(read: &ReadDefinition) -> String {
         (!definition.mcp_servers.is_empty()).then(|| json!(definition.mcp_servers).to_string()),
     );
     line("required", list(&definition.required_mcp_servers));
-    line("hooks", definition.hooks.as_ref().map(ToString::to_string));
+    line("hooks", hooks.as_ref().map(ToString::to_string));
     line(
         "initial",
         definition

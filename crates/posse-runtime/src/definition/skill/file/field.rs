@@ -134,12 +134,8 @@ impl Fields {
             "background" => self.background = Some(truth(key, &value)?),
             "license" | "compatibility" => drop(text(key, value)?),
             "metadata" => drop(mapping(key, value)?),
-            "hooks" | "paths" | "shell" => {
-                notes.push(format!("`{key}` is read, but has no effect yet"));
-                if key == "hooks" {
-                    self.hooks = Some(value);
-                }
-            }
+            "hooks" => self.hooks = Some(value),
+            "paths" | "shell" => notes.push(format!("`{key}` is read, but has no effect yet")),
             other => notes.push(unknown(other, FIELDS, &OTHERWISE)),
         }
         let told = |text: &Option<String>| text.as_ref().map_or(0, |text| text.chars().count());

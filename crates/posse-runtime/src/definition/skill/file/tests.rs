@@ -10,7 +10,11 @@ use super::*;
 
 /// What was read, a field on each line.
 fn shown(read: &Read) -> String {
-    let Read { skill, notes } = read;
+    let Read {
+        skill,
+        hooks,
+        notes,
+    } = read;
     let mut out = String::new();
     let mut line = |key: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -35,6 +39,7 @@ fn shown(read: &Read) -> String {
     );
     line("allowed", list(&skill.allowed));
     line("disallowed", list(&skill.disallowed));
+    line("hooks", hooks.as_ref().map(ToString::to_string));
     line("fork", skill.fork.as_ref().map(|fork| format!("{fork:?}")));
     line("body", Some(format!("{:?}", skill.body.text)));
     line(
