@@ -30,7 +30,9 @@ use self::hooks::HookFront;
 pub(crate) use self::inline_agents::{InlineAgents, InlineAgentsError};
 use self::place::Directory;
 use self::scan::ScanKind;
-pub(crate) use self::watch::{LiveDefinitions, WatchGuard, WatchedSources};
+pub(crate) use self::watch::{
+    LiveDefinitions, WatchGuard, WatchedFiles, WatchedSources, watch_files,
+};
 use crate::config::search_paths::SearchPaths;
 use crate::config::settings::no_such_mode;
 use crate::config::trust::FileKind;

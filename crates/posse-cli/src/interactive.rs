@@ -173,6 +173,7 @@ async fn converse(
         live,
         skills,
         memory,
+        hooks,
         slash,
         swept,
         ..
@@ -191,7 +192,7 @@ async fn converse(
     let may_bypass =
         facts.mode == PermissionMode::BypassPermissions || allows_bypass && !facts.bypass_disabled;
     let _socket = ViewSocket::open(&store, &runtime, Some(slash.clone()));
-    let _watching = [live.watch(), skills.watch(), memory.watch()];
+    let _watching = [live.watch(), skills.watch(), memory.watch(), hooks.watch()];
     let prompts = prompt_file::PromptFile::of(&facts.cwd);
     let look = Look::load(terminal::color_depth())?;
     look.warn();

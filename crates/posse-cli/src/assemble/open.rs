@@ -18,7 +18,6 @@ use posse_runtime::definition::output_schema::OutputSchema;
 use posse_runtime::definition::spawning::Spawning;
 use posse_runtime::definition::spawning::{TeamBackend, Teaming};
 use posse_runtime::govern::budget::Budget;
-use posse_runtime::hook::HookBook;
 use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::{AgentProfile, Limits, Setup};
 use posse_runtime::prompt::instructions::from_start;
@@ -27,6 +26,7 @@ use posse_tools::GitWorktrees;
 use tokio::sync::oneshot;
 
 use super::facts::SessionFacts;
+use super::hook_watch::LiveHooks;
 use super::provider::{self, ChosenModel, ModelFallback};
 use super::run_config::{ProcessPurpose, RunConfig, SessionChoice};
 use super::trust_gate::TrustGate;
@@ -68,6 +68,8 @@ pub(crate) struct Started {
     pub(crate) skills: LiveDefinitions<SkillSources>,
     /// The memory files, kept up to date.
     pub(crate) memory: LiveDefinitions<InstructionSources>,
+    /// The hooks of settings, kept up to date.
+    pub(crate) hooks: LiveHooks,
     /// The slash commands.
     pub(crate) slash: SlashCommands,
     /// Receives a line if worktrees of ended agents hold work.
@@ -84,6 +86,8 @@ pub(crate) struct SessionContext {
     pub(crate) skills: LiveDefinitions<SkillSources>,
     /// The memory files, kept up to date.
     pub(crate) memory: LiveDefinitions<InstructionSources>,
+    /// The hooks of settings, kept up to date.
+    pub(crate) hooks: LiveHooks,
     pub(crate) slash: SlashCommands,
     /// Where the agent works: the session's directory, or the current one.
     pub(crate) cwd: PathBuf,
@@ -186,6 +190,7 @@ pub(crate) async fn open(config: RunConfig) -> anyhow::Result<Started> {
         live,
         skills,
         memory,
+        hooks,
         slash,
         worktrees,
         ..
@@ -198,6 +203,7 @@ pub(crate) async fn open(config: RunConfig) -> anyhow::Result<Started> {
         live,
         skills,
         memory,
+        hooks,
         slash,
         swept,
         worktrees,
@@ -249,6 +255,7 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
         live,
         skills,
         memory,
+        hooks,
     } = session_parts(config, &mut settings, cwd.clone())?;
     if let Some(lead) = &config.lead {
         // Before anything is spent: a team without one of its roles would work in vain.
@@ -268,6 +275,7 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
         live,
         skills,
         memory,
+        hooks,
         slash,
         cwd,
         settings,
@@ -338,6 +346,7 @@ pub(crate) struct SessionParts {
     pub(crate) live: LiveDefinitions<AgentSources>,
     pub(crate) skills: LiveDefinitions<SkillSources>,
     pub(crate) memory: LiveDefinitions<InstructionSources>,
+    pub(crate) hooks: LiveHooks,
 }
 
 impl SessionParts {
@@ -375,7 +384,7 @@ fn session_parts(
     )?;
     let workspace = Arc::new(workspace(settings, cwd.clone())?);
     let memory = LiveDefinitions::new(InstructionSources::new(
-        places,
+        places.clone(),
         Arc::new(settings.policy.clone()),
         Arc::clone(&workspace),
     ));
@@ -384,6 +393,9 @@ fn session_parts(
     warn(&memory);
     waiting_files::tell(&settings.trust);
     let mut setup = setup(config, settings, workspace)?;
+    let flag = config.flags.settings.clone();
+    let live_hooks = LiveHooks::new(settings, places.clone(), flag);
+    setup.spawning.hooks = Arc::clone(&live_hooks.book);
     setup.spawning.types = live.catalogue.clone();
     setup.spawning.skills = Some(skills.catalogue.clone());
     setup.spawning.context = prompt::surroundings(prompt::PromptParts {
@@ -410,6 +422,7 @@ fn session_parts(
         live,
         skills,
         memory,
+        hooks: live_hooks,
     })
 }
 
@@ -670,7 +683,7 @@ fn spawning(settings: &Settings) -> Spawning {
         base: agents.base,
         dirty: agents.dirty,
         context: Arc::default(),
-        hooks: Arc::new(HookBook::new(settings.hooks.set())),
+        hooks: Arc::default(),
         instructions: None,
         depth: agents.depth,
         running: agents.running,

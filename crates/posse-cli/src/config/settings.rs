@@ -430,6 +430,20 @@ fn layers(places: &SearchPaths, flag: Option<&str>) -> Result<Vec<Layer>, Settin
     Ok(layers)
 }
 
+/// Returns the paths of all settings files, existing or not.
+pub(crate) fn file_paths(places: &SearchPaths) -> Vec<PathBuf> {
+    paths(places).into_iter().map(|file| file.path).collect()
+}
+
+/// Reads the hooks of all layers. `flag` is the value of `--settings`.
+pub(crate) fn read_hooks(
+    places: &SearchPaths,
+    flag: Option<&str>,
+) -> Result<SettingsHooks, SettingsError> {
+    let layers = layers(places, flag)?;
+    Ok(hooks::settle(&layers, |layer| source_of(layer, places)))
+}
+
 /// Returns what the paths in a layer's rules refer to. They are resolved, because rules are compared
 /// with resolved paths.
 fn source_of(layer: &Layer, places: &SearchPaths) -> Source {

@@ -186,6 +186,28 @@ impl Trust {
         }
     }
 
+    /// Returns trust in what was looked at as it was. Of a workspace that is trusted for one run, what
+    /// changes in it later does not count.
+    pub(crate) fn of_what_was_seen(&self) -> Self {
+        if !self.is_trusted_for_now() {
+            return self.clone();
+        }
+        let seen = self.looked().into_iter();
+        let seen =
+            seen.filter_map(|file| Some((file.path.to_str()?.to_owned(), file.fingerprint?)));
+        let basis = Basis::Seen(Arc::new(Mutex::new(seen.collect())));
+        Self::new(self.root.clone(), basis)
+    }
+
+    /// Returns true if the person has accepted this file, and it is another now, or gone.
+    pub(crate) fn has_changed(&self, kind: FileKind, path: &Path, text: Option<&str>) -> bool {
+        let path = path.strip_prefix(&self.root).unwrap_or(path);
+        let accepted = self.accepted();
+        let known = path.to_str().and_then(|name| accepted.get(name));
+        let now = text.map(|text| Fingerprint::of(kind, text));
+        known.is_some_and(|known| now.as_ref() != Some(known))
+    }
+
     /// Returns the workspace's directory.
     pub(crate) fn root(&self) -> &Path {
         &self.root

@@ -94,23 +94,71 @@ impl<S: WatchedSources> LiveDefinitions<S> {
 
     /// Starts watching in a thread, and returns at once.
     pub(crate) fn watch(self) -> WatchGuard {
-        let (changes, stopper) = match Changes::new() {
-            Ok(both) => both,
-            Err(error) => {
-                unwatched(S::WORD, &error);
-                return WatchGuard { _stopper: None };
+        start(S::WORD, move |watch| keep_up(self, watch))
+    }
+}
+
+/// Files that are not definitions, and that change as these do.
+pub(crate) trait WatchedFiles: Send + 'static {
+    /// What is read from them.
+    type Content;
+    /// What they are called.
+    const WORD: &'static str;
+
+    /// Returns the paths of the files, existing or not.
+    fn paths(&self) -> Vec<PathBuf>;
+
+    /// Reads all of them.
+    fn read(&self) -> Self::Content;
+
+    /// Takes what was read, once at the beginning and after each change.
+    fn take(&mut self, content: Self::Content);
+}
+
+/// Starts watching files in a thread, and returns at once.
+pub(crate) fn watch_files<F: WatchedFiles>(mut files: F) -> WatchGuard {
+    start(F::WORD, move |mut watch| {
+        loop {
+            let content = watch.settle(
+                F::WORD,
+                || files.paths(),
+                || (files.read(), linked(&files.paths())),
+            );
+            files.take(content);
+            if watch.wait().is_none() {
+                return;
             }
-        };
-        let watch = DirectoryWatcher::new(changes);
-        if let Err(error) = std::thread::Builder::new()
-            .name(format!("posse-{}", S::WORD))
-            .spawn(move || keep_up(self, watch))
-        {
-            unwatched(S::WORD, &error);
         }
-        WatchGuard {
-            _stopper: Some(stopper),
+    })
+}
+
+/// Returns the directories that links among these paths lead to.
+fn linked(paths: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let real = paths.iter().filter_map(|path| {
+        let real = path.canonicalize().ok().filter(|real| real != path)?;
+        Some(real.parent()?.to_owned())
+    });
+    real.collect()
+}
+
+/// Runs a watcher in a thread.
+fn start(word: &'static str, run: impl FnOnce(DirectoryWatcher) + Send + 'static) -> WatchGuard {
+    let (changes, stopper) = match Changes::new() {
+        Ok(both) => both,
+        Err(error) => {
+            unwatched(word, &error);
+            return WatchGuard { _stopper: None };
         }
+    };
+    let watch = DirectoryWatcher::new(changes);
+    if let Err(error) = std::thread::Builder::new()
+        .name(format!("posse-{word}"))
+        .spawn(move || run(watch))
+    {
+        unwatched(word, &error);
+    }
+    WatchGuard {
+        _stopper: Some(stopper),
     }
 }
 
@@ -185,19 +233,34 @@ impl DirectoryWatcher {
         }
     }
 
-    /// Reads everything such that no later change is missed. All watches are set again, because a
-    /// directory may have been replaced by another one of the same name.
+    /// Reads all definitions such that no later change is missed.
     fn load<S: WatchedSources>(&mut self, sources: &S) -> DefinitionSet<S::Item> {
+        let read = || {
+            let loaded = sources.load();
+            let directories = loaded.directories.clone();
+            (loaded, directories)
+        };
+        self.settle(S::WORD, || sources.candidates(), read)
+    }
+
+    /// Reads everything such that no later change is missed. All watches are set again, because a
+    /// directory may have been replaced by another one of the same name. `read` also returns the
+    /// directories that it has looked at.
+    fn settle<T>(
+        &mut self,
+        word: &str,
+        candidates: impl Fn() -> Vec<PathBuf>,
+        read: impl Fn() -> (T, BTreeSet<PathBuf>),
+    ) -> T {
         let before = std::mem::take(&mut self.armed);
         loop {
             // Asked again each time: a memory file may import others by now.
-            let around = WatchedPaths::of(sources.candidates());
+            let around = WatchedPaths::of(candidates());
             let is_known = around == self.around;
             self.around = around;
-            let loaded = sources.load();
+            let (loaded, directories) = read();
             let there = self.around.parents.iter().filter(|path| path.is_dir());
-            let wanted: BTreeSet<PathBuf> =
-                loaded.directories.iter().chain(there).cloned().collect();
+            let wanted: BTreeSet<PathBuf> = directories.iter().chain(there).cloned().collect();
             let new: Vec<PathBuf> = wanted.difference(&self.armed).cloned().collect();
             // Read after the last watch was set, so that nothing changed unnoticed in between.
             if new.is_empty() && is_known {
@@ -207,7 +270,7 @@ impl DirectoryWatcher {
                 return loaded;
             }
             for path in new {
-                self.arm(path, S::WORD);
+                self.arm(path, word);
             }
         }
     }

@@ -162,6 +162,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         live,
         skills,
         memory,
+        hooks,
         slash,
         swept,
         worktrees,
@@ -208,7 +209,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     let board = board.map(|board| board(store.clone(), session));
     let stopping = stop::when_told(store);
     tokio::pin!(stopping);
-    let _watching = [live.watch(), skills.watch(), memory.watch()];
+    let _watching = [live.watch(), skills.watch(), memory.watch(), hooks.watch()];
     let outside = event_loop::LoopInputs {
         lines,
         keyboard,

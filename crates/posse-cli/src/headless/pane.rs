@@ -93,10 +93,11 @@ pub(crate) async fn join(config: RunConfig, target: JoinTarget) -> anyhow::Resul
         live,
         skills,
         memory,
+        hooks,
         slash,
         ..
     } = context;
-    let _watching = [live.watch(), skills.watch(), memory.watch()];
+    let _watching = [live.watch(), skills.watch(), memory.watch(), hooks.watch()];
     let _socket = ViewSocket::open(&store, &runtime, Some(slash));
     let stopping = stop::when_told(store.clone());
     tokio::pin!(stopping);

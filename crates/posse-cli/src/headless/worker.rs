@@ -172,7 +172,7 @@ struct WorkerContext<'a> {
 /// The result of a scan.
 struct ScanOutcome {
     /// Sessions that are hosted from now on.
-    hosted: Vec<(AgentId, Hosted, [WatchGuard; 3])>,
+    hosted: Vec<(AgentId, Hosted, [WatchGuard; 4])>,
     /// Sessions that cannot be hosted here, and why.
     left: Vec<(AgentId, String)>,
     /// Sessions whose lead a process hosts.
@@ -243,7 +243,7 @@ impl WorkerContext<'_> {
         &self,
         session: AgentId,
         cwd: PathBuf,
-    ) -> anyhow::Result<(AgentId, Hosted, [WatchGuard; 3])> {
+    ) -> anyhow::Result<(AgentId, Hosted, [WatchGuard; 4])> {
         // A shared store also has sessions of other machines.
         anyhow::ensure!(cwd.is_dir(), "{} does not exist here", cwd.display());
         let SessionParts {
@@ -251,6 +251,7 @@ impl WorkerContext<'_> {
             live,
             skills,
             memory,
+            hooks,
         } = SessionParts::of(self.config, &cwd)?;
         let members = Members::Raised {
             most: self.worker.most,
@@ -262,7 +263,7 @@ impl WorkerContext<'_> {
         Ok((
             session,
             hosted,
-            [live.watch(), skills.watch(), memory.watch()],
+            [live.watch(), skills.watch(), memory.watch(), hooks.watch()],
         ))
     }
 }
@@ -292,7 +293,7 @@ struct ServedSessions {
 struct ServedSession {
     /// Dropping it releases what is hosted.
     _handle: AgentHandle,
-    _watching: [WatchGuard; 3],
+    _watching: [WatchGuard; 4],
     /// How long it had neither a lead nor a working member, or no member here.
     idle: Duration,
     /// Members that work.

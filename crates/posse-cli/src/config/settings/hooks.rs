@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use super::{Layer, LayerAuthor};
 use crate::config::json_text::line_of;
-use crate::config::trust::Trust;
+use crate::config::text_file;
+use crate::config::trust::{FileKind, Trust};
 
 /// The keys of a settings file that are about hooks.
 pub(super) const KEYS: [&str; 6] = [
@@ -179,6 +180,35 @@ impl SettingsHooks {
                 waits,
             }
         }));
+    }
+}
+
+impl SettingsHooks {
+    /// Returns what counts after files have changed. The person had accepted the guards that were
+    /// there before: if their file is another now, or gone, what they saw is asked about until the
+    /// person accepts that, too.
+    pub(crate) fn after(mut self, before: &Self, trust: &Trust) -> Self {
+        let is_replaced = |file: &Path| {
+            let text = text_file::read(file).ok().flatten();
+            trust.has_changed(FileKind::Settings, file, text.as_deref())
+        };
+        let is_there = |hook: &Hook| {
+            let mut hooks = self.hooks.iter();
+            hooks.any(|it| it.origin.file == hook.origin.file && it.is_same(hook))
+        };
+        let guards = before.hooks.iter().filter(|hook| hook.event.guards());
+        let gone = guards.filter(|hook| !is_there(hook));
+        let gone: Vec<Arc<Hook>> = gone
+            .filter(|hook| is_replaced(&hook.origin.file))
+            .map(|hook| {
+                Arc::new(Hook {
+                    state: waiting(&hook.origin.file),
+                    ..Hook::clone(hook)
+                })
+            })
+            .collect();
+        self.hooks.extend(gone);
+        self
     }
 }
 

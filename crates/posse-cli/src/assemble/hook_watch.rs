@@ -1,0 +1,237 @@
+//! The hooks of settings while posse runs: they are read again when a file changes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use posse_runtime::hook::{Hook, HookBook, HookState};
+
+use crate::config::search_paths::SearchPaths;
+use crate::config::settings::hooks::{HookRemark, SettingsHooks};
+use crate::config::settings::{self, Settings};
+use crate::config::trust::Trust;
+use crate::definitions::{WatchGuard, WatchedFiles, shown, watch_files};
+use crate::error::SettingsError;
+use crate::output::{say, tame};
+
+/// Number of changes that are shown at once.
+const TOLD: usize = 5;
+
+/// The hooks of a session's settings, and where they come from.
+pub(crate) struct LiveHooks {
+    places: SearchPaths,
+    /// The value of `--settings`.
+    flag: Option<String>,
+    /// What counts of a workspace that is trusted for this run only.
+    trust: Option<Trust>,
+    now: SettingsHooks,
+    /// Why the files could not be read the last time.
+    broken: Option<String>,
+    /// Those that agents have.
+    pub(crate) book: Arc<HookBook>,
+}
+
+impl LiveHooks {
+    /// Returns the hooks of settings that were read in these places.
+    pub(crate) fn new(settings: &Settings, places: SearchPaths, flag: Option<String>) -> Self {
+        let trust = &settings.trust;
+        Self {
+            places,
+            flag,
+            trust: trust.is_trusted_for_now().then(|| trust.of_what_was_seen()),
+            now: settings.hooks.clone(),
+            broken: None,
+            book: Arc::new(HookBook::new(settings.hooks.set())),
+        }
+    }
+
+    /// Starts watching in a thread, and returns at once.
+    pub(crate) fn watch(self) -> WatchGuard {
+        watch_files(self)
+    }
+
+    /// Returns the places with the trust that the person has kept by now.
+    fn places_now(&self) -> SearchPaths {
+        let places = self.places.clone();
+        let homes = (places.posse_home.as_deref(), places.home.as_deref());
+        let kept = || Trust::of(&places.cwd, homes.0, homes.1);
+        let trust = self.trust.clone().unwrap_or_else(kept);
+        SearchPaths { trust, ..places }
+    }
+
+    /// Returns what has changed in one line; none if nothing has.
+    fn difference(&self, next: &SettingsHooks) -> Option<String> {
+        let name = |sign: &str, hook: &Hook| {
+            let waits = match hook.state {
+                HookState::Active => "",
+                HookState::Waits { .. } => " (waits for `posse trust`, calls are asked about)",
+            };
+            tame(&format!("{sign} {} {}{waits}", hook.event, hook.title()))
+        };
+        let same = |hooks: &SettingsHooks, hook: &Hook| {
+            let found = hooks.hooks.iter().find(|it| it.is_same(hook));
+            found.map(|it| it.state.clone())
+        };
+        let added = next.hooks.iter();
+        let added = added.filter(|hook| same(&self.now, hook).as_ref() != Some(&hook.state));
+        let gone = self
+            .now
+            .hooks
+            .iter()
+            .filter(|hook| same(next, hook).is_none());
+        let changes = added.map(|hook| name("+", hook));
+        let changes = changes.chain(gone.map(|hook| name("-", hook)));
+        let is_new = |remark: &&HookRemark| !self.now.remarks.contains(remark);
+        let remarks = next.remarks.iter().filter(is_new);
+        let remarks = remarks.map(|remark| {
+            let file = shown(&remark.file, &self.places.cwd);
+            format!("{file}:{}: {}", remark.line, tame(&remark.what))
+        });
+        let parts: Vec<String> = changes.chain(remarks).collect();
+        let more = parts.len().checked_sub(TOLD).filter(|more| *more > 0);
+        let more = more.map(|more| format!("and {more} more: `posse hooks list` lists all"));
+        let told: Vec<String> = parts.into_iter().take(TOLD).chain(more).collect();
+        (!told.is_empty()).then(|| format!("hooks: {}", told.join("; ")))
+    }
+}
+
+impl WatchedFiles for LiveHooks {
+    type Content = Result<SettingsHooks, SettingsError>;
+    const WORD: &'static str = "hooks";
+
+    fn paths(&self) -> Vec<PathBuf> {
+        let places = &self.places;
+        let mut paths = settings::file_paths(places);
+        // What the person accepts meanwhile counts.
+        let home = places.posse_home.iter();
+        paths.extend(home.map(|home| home.join("trust.toml")));
+        let is_path = |value: &&String| !value.trim_start().starts_with('{');
+        paths.extend(
+            self.flag
+                .iter()
+                .filter(is_path)
+                .map(|it| places.cwd.join(it)),
+        );
+        paths
+    }
+
+    fn read(&self) -> Self::Content {
+        let places = self.places_now();
+        let next = settings::read_hooks(&places, self.flag.as_deref())?;
+        Ok(next.after(&self.now, &places.trust))
+    }
+
+    fn take(&mut self, content: Self::Content) {
+        let next = match content {
+            Ok(next) => next,
+            Err(error) => {
+                let why = posse_port::in_a_line(&error);
+                let told = format!("hooks: {why}; those from before still hold");
+                if self.broken.as_ref() != Some(&told) {
+                    say(&tame(&told));
+                }
+                self.broken = Some(told);
+                return;
+            }
+        };
+        self.broken = None;
+        if next == self.now {
+            return;
+        }
+        self.book.replace(next.set());
+        if let Some(line) = self.difference(&next) {
+            say(&line);
+        }
+        self.now = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use posse_runtime::hook::{HookEvent, Matched};
+
+    use super::*;
+    use crate::config::settings::FlagSettings;
+    use crate::config::settings::tests::Disk;
+    use crate::definitions::trustable::{Extent, Trustable};
+
+    const OF_USER: &str = "home/.claude/settings.json";
+    const OF_REPOSITORY: &str = "repo/.claude/settings.json";
+
+    fn guard(command: &str) -> String {
+        format!(
+            r#"{{"hooks": {{"PreToolUse": [{{"matcher": "Bash", "hooks": [
+                {{"type": "command", "command": "{command}"}}]}}]}}}}"#
+        )
+    }
+
+    /// Returns the hooks of a disk with the trust that is kept there.
+    fn live(disk: &Disk) -> LiveHooks {
+        let places = &disk.places;
+        let homes = (places.posse_home.as_deref(), places.home.as_deref());
+        let places = SearchPaths {
+            trust: Trust::kept(&places.cwd, homes.0, homes.1),
+            ..places.clone()
+        };
+        let settings = Settings::load(&places, FlagSettings::default()).unwrap();
+        LiveHooks::new(&settings, places, None)
+    }
+
+    fn look_again(live: &mut LiveHooks) -> Matched {
+        let content = live.read();
+        live.take(content);
+        live.book.now().matching(HookEvent::PreToolUse, "Bash")
+    }
+
+    fn titles(matched: &Matched) -> Vec<String> {
+        matched.hooks.iter().map(|hook| hook.title()).collect()
+    }
+
+    fn accept(disk: &Disk) {
+        Trustable::at(&disk.places, Extent::Whole).accept().unwrap();
+    }
+
+    #[test]
+    fn a_changed_hook_of_the_user_holds_and_a_broken_file_keeps_the_old_one() {
+        let disk = Disk::new();
+        disk.write(OF_USER, &guard("one"));
+        let mut live = live(&disk);
+        assert_eq!(titles(&look_again(&mut live)), ["one"]);
+        disk.write(OF_USER, &guard("two"));
+        assert_eq!(titles(&look_again(&mut live)), ["two"]);
+        disk.write(OF_USER, "{\"hooks\": ");
+        assert_eq!(titles(&look_again(&mut live)), ["two"]);
+        let told = live.broken.clone().unwrap();
+        assert!(
+            told.contains("settings.json") && told.contains("still hold"),
+            "{told}"
+        );
+        disk.write(OF_USER, "{}");
+        assert!(look_again(&mut live).is_empty() && live.broken.is_none());
+    }
+
+    // proves HK-12 (part: hooks; content)
+    #[test]
+    fn a_changed_hook_of_a_repository_waits_and_what_the_old_one_saw_is_asked_about() {
+        let disk = Disk::new();
+        disk.write(OF_REPOSITORY, &guard("one"));
+        let mut live = live(&disk);
+        let waits = |matched: &Matched| matched.hooks.is_empty() && matched.waits.is_some();
+        assert!(waits(&look_again(&mut live)));
+        accept(&disk);
+        assert_eq!(titles(&look_again(&mut live)), ["one"]);
+        disk.write(OF_REPOSITORY, &guard("two").replace("Bash", "Edit"));
+        assert!(waits(&look_again(&mut live)));
+        let book = Arc::clone(&live.book);
+        let edit = || book.now().matching(HookEvent::PreToolUse, "Edit");
+        assert!(waits(&edit()));
+        accept(&disk);
+        assert!(look_again(&mut live).is_empty());
+        assert_eq!(titles(&edit()), ["two"]);
+        std::fs::remove_file(disk.path(OF_REPOSITORY)).unwrap();
+        look_again(&mut live);
+        assert!(waits(&edit()));
+        accept(&disk);
+        look_again(&mut live);
+        assert!(edit().is_empty());
+    }
+}
