@@ -162,6 +162,8 @@ pub(crate) struct DefinitionSet<T = Definition> {
     /// Those overridden by another of the same name, highest precedence first.
     pub(crate) shadowed: Vec<DefinitionEntry<T>>,
     pub(crate) remarks: Vec<Remark>,
+    /// Those of the remarks that are about hooks.
+    pub(crate) about_hooks: Vec<Remark>,
     /// The directories that were read, and those that links lead to. All of them are watched.
     directories: BTreeSet<PathBuf>,
     /// Number of bytes that may still be read.
@@ -175,6 +177,7 @@ impl<T> Default for DefinitionSet<T> {
             known,
             shadowed,
             remarks: Vec::new(),
+            about_hooks: Vec::new(),
             directories: BTreeSet::new(),
             left: scan::ALL,
         }
@@ -320,6 +323,7 @@ impl DefinitionSet {
         };
         let (hooks, remarks) = front.read(hooks.as_ref(), places);
         definition.hooks = hooks;
+        self.about_hooks.extend(remarks.iter().cloned());
         self.remarks.extend(remarks);
         Some(DefinitionEntry {
             definition,

@@ -221,6 +221,7 @@ fn take(
     };
     let (hooks, remarks) = front.read(hooks.as_ref(), places);
     skill.hooks = hooks;
+    loaded.about_hooks.extend(remarks.iter().cloned());
     loaded.remarks.extend(remarks);
     Some(DefinitionEntry {
         definition: skill,

@@ -30,6 +30,7 @@ mod git_programs;
 mod git_reads;
 mod guardian;
 mod held;
+mod hooks;
 mod hosts;
 mod hour;
 mod mail;
