@@ -1,5 +1,7 @@
 //! Hooks as files declare them: what `posse hooks` says, what a run says, and what trust does.
 
+mod recipes;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Output;

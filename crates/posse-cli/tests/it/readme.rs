@@ -13,7 +13,7 @@ const STORY: &str = include_str!("../../../../docs/stories/teams.sh");
 
 /// The blocks of a page that are marked with this name, as one script. In a block with prompts only
 /// these lines are commands.
-fn script(page: &str, name: &str) -> String {
+pub(crate) fn script(page: &str, name: &str) -> String {
     let mark = format!("<!-- run: {name} -->\n```");
     let blocks = page.split(mark.as_str()).skip(1).map(|block| {
         let (kind, rest) = block.split_once('\n').unwrap();
@@ -185,12 +185,14 @@ fn the_story_of_a_team_goes_as_the_manual_tells_it() {
 }
 
 /// All pages, and the names of their blocks that a test here runs.
-const RUN: [(&str, &[&str]); 10] = [
+const RUN: [(&str, &[&str]); 11] = [
     ("agents", &["trying"]),
     ("cli", &["prompts", "team", "restore"]),
     ("coming-from", &["files"]),
     ("fleet", &["fleet"]),
     ("headless", &["lines"]),
+    // The tests of hooks run these.
+    ("hooks", &["format", "tests", "notify"]),
     ("models", &["models"]),
     ("protocol", &["schema"]),
     ("scripted-model", &["served"]),
