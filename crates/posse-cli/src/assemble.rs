@@ -18,6 +18,7 @@ pub(crate) mod own_worktrees;
 pub(crate) mod panes;
 pub(crate) mod privacy;
 pub(crate) mod profile_args;
+pub(crate) mod program_hooks;
 pub(crate) mod prompt;
 pub(crate) mod provider;
 pub(crate) mod reviewed_worktrees;

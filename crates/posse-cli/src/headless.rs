@@ -5,6 +5,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod approvals;
+mod callbacks;
 pub(crate) mod controller;
 pub(crate) mod editor;
 pub(crate) mod event_loop;

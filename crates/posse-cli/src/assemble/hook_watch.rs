@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use posse_runtime::hook::{Hook, HookBook, HookState};
+use posse_runtime::hook::{Hook, HookBook, HookSet, HookState};
 
 use crate::config::search_paths::SearchPaths;
 use crate::config::settings::hooks::{HookRemark, SettingsHooks};
@@ -24,6 +24,8 @@ pub(crate) struct LiveHooks {
     /// What counts of a workspace that is trusted for this run only.
     trust: Option<Trust>,
     now: SettingsHooks,
+    /// Those of the program that drives posse.
+    program: HookSet,
     /// Why the files could not be read the last time.
     broken: Option<String>,
     /// Those that agents have.
@@ -32,7 +34,13 @@ pub(crate) struct LiveHooks {
 
 impl LiveHooks {
     /// Returns the hooks of settings that were read in these places.
-    pub(crate) fn new(settings: &Settings, places: SearchPaths, flag: Option<String>) -> Self {
+    pub(crate) fn new(
+        settings: &Settings,
+        places: SearchPaths,
+        flag: Option<String>,
+        program: Vec<Arc<Hook>>,
+    ) -> Self {
+        let program = HookSet::new(program);
         let trust = &settings.trust;
         Self {
             places,
@@ -40,7 +48,8 @@ impl LiveHooks {
             trust: trust.is_trusted_for_now().then(|| trust.of_what_was_seen()),
             now: settings.hooks.clone(),
             broken: None,
-            book: Arc::new(HookBook::new(settings.hooks.set())),
+            book: Arc::new(HookBook::new(settings.hooks.set().with(&program))),
+            program,
         }
     }
 
@@ -137,7 +146,7 @@ impl WatchedFiles for LiveHooks {
         if next == self.now {
             return;
         }
-        self.book.replace(next.set());
+        self.book.replace(next.set().with(&self.program));
         if let Some(line) = self.difference(&next) {
             say(&line);
         }
@@ -173,7 +182,7 @@ mod tests {
             ..places.clone()
         };
         let settings = Settings::load(&places, FlagSettings::default()).unwrap();
-        LiveHooks::new(&settings, places, None)
+        LiveHooks::new(&settings, places, None, Vec::new())
     }
 
     fn look_again(live: &mut LiveHooks) -> Matched {

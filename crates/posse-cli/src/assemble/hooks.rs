@@ -4,18 +4,34 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use posse_port::hooks::{HookRunner, NoHooks};
+use posse_port::hooks::HookRunner;
 use posse_runtime::definition::skill::Skill;
 use posse_runtime::hook::{Hook, HookAction, HookSet, HookState};
+use posse_tools::{Sandbox, SystemHooks};
 
+use super::tools;
 use crate::config::hook_programs::ProgramSearch;
 use crate::config::settings::hooks::SettingsHooks;
 use crate::config::unsupported::MissingGuard;
 use crate::definitions::DefinitionSet;
 
-/// Returns what runs hooks.
-pub(crate) fn runner() -> Arc<dyn HookRunner> {
-    Arc::new(NoHooks)
+/// Returns what runs hooks. What a repository declares runs in `sandbox`; without one it is not held.
+/// Functions of the program that drives posse are asked by `callbacks`.
+pub(crate) fn runner(
+    sandbox: Option<Sandbox>,
+    callbacks: Option<Arc<dyn HookRunner>>,
+) -> Arc<dyn HookRunner> {
+    let processes = tools::processes(sandbox, Vec::new());
+    // Headers name variables; what is no text cannot stand in one.
+    let environment = std::env::vars_os().filter_map(|(name, value)| {
+        let value = value.into_string().ok()?;
+        Some((name.into_string().ok()?, value))
+    });
+    Arc::new(SystemHooks::new(
+        processes,
+        environment.collect(),
+        callbacks,
+    ))
 }
 
 /// Returns all hooks that are declared here, whichever agents they are for.

@@ -8,6 +8,7 @@ use posse_model::RetryPolicy;
 use posse_model::price::PriceList;
 use posse_port::Ports;
 use posse_port::clock::SystemClock;
+use posse_port::hooks::HookRunner;
 use posse_port::memory::SystemMemory;
 use posse_port::price::Prices;
 use posse_port::store::{AgentRecord, Store, StoreError};
@@ -35,6 +36,7 @@ use super::{launch, panes, prompt, waiting_files, worktree_sweep};
 use crate::config::hook_programs::ProgramSearch;
 use crate::config::search_paths::SearchPaths;
 use crate::config::settings::agents::ImplicitFork;
+use crate::config::settings::sandbox::SandboxSettings;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store_choice;
 use crate::config::{caller, environment};
@@ -242,7 +244,7 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
         model,
         key_source,
         retries,
-    } = runtime_parts(config, Arc::clone(&store.store), fallback)?;
+    } = runtime_parts(config, &store, fallback, &settings.sandbox)?;
     let budgets = settings.agents.budgets;
     // Before any agent exists: a budget that cannot be enforced must not look as if it were.
     affordable(
@@ -300,13 +302,20 @@ pub(crate) struct RuntimeParts {
 /// Creates a runtime on a store, with the model that flags, settings or the session choose.
 pub(crate) fn runtime_parts(
     config: &RunConfig,
-    store: Arc<dyn Store>,
+    store: &store::OpenStore,
     fallback: ModelFallback,
+    sandbox: &SandboxSettings,
 ) -> anyhow::Result<RuntimeParts> {
     let chosen = config
         .provider
         .choose_or(RetryPolicy::default(), fallback)?;
-    RuntimeParts::new(chosen, store, config.flags.trusts)
+    let callbacks = config.flags.program_hooks.as_ref();
+    let callbacks = callbacks.map(|program| Arc::clone(&program.runner));
+    let meant = store_choice::meant_store(&config.store)?;
+    let sandbox = sandbox::sandbox(sandbox, &[], meant.place.file());
+    let hooks = hooks::runner(sandbox, callbacks);
+    let store = Arc::clone(&store.store);
+    RuntimeParts::new(chosen, store, hooks, config.flags.trusts)
 }
 
 impl RuntimeParts {
@@ -315,13 +324,14 @@ impl RuntimeParts {
     pub(crate) fn new(
         chosen: ChosenModel,
         store: Arc<dyn Store>,
+        hooks: Arc<dyn HookRunner>,
         trusts: bool,
     ) -> anyhow::Result<Self> {
         let prices = Arc::new(provider::prices()?);
         let gate = Arc::new(TrustGate { trusts });
         let worktrees = own_worktrees::own_worktrees()?.behind(gate);
         let ports = Ports {
-            hooks: hooks::runner(),
+            hooks,
             model: Arc::from(chosen.model),
             store,
             clock: Arc::new(SystemClock::default()),
@@ -394,7 +404,9 @@ fn session_parts(
     waiting_files::tell(&settings.trust);
     let mut setup = setup(config, settings, workspace)?;
     let flag = config.flags.settings.clone();
-    let live_hooks = LiveHooks::new(settings, places.clone(), flag);
+    let program = config.flags.program_hooks.as_ref();
+    let program = program.map(|program| program.hooks.clone());
+    let live_hooks = LiveHooks::new(settings, places.clone(), flag, program.unwrap_or_default());
     setup.spawning.hooks = Arc::clone(&live_hooks.book);
     setup.spawning.types = live.catalogue.clone();
     setup.spawning.skills = Some(skills.catalogue.clone());

@@ -8,6 +8,7 @@ use posse_runtime::live::setup::{Approver, Limits};
 use posse_runtime::session::branch::CopiedHistory;
 
 use super::profile_args::ProfileArgs;
+use super::program_hooks::ProgramHooks;
 use super::provider::ProviderArgs;
 use crate::config::search_paths::{SearchPaths, SettingSources};
 use crate::config::settings::agents::AgentFlags;
@@ -86,6 +87,8 @@ pub(crate) struct SessionFlags {
     pub(crate) session_id: Option<AgentId>,
     /// `--trust`: all of the workspace counts, in this run.
     pub(crate) trusts: bool,
+    /// Hooks of the program that drives posse.
+    pub(crate) program_hooks: Option<ProgramHooks>,
 }
 
 impl RunConfig {

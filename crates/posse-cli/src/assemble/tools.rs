@@ -25,12 +25,20 @@ pub(crate) fn tools(settings: &Settings, sandbox: Option<Sandbox>, trusts: bool)
     tools
 }
 
+/// Returns what starts programs, with the watchdog of this process.
+pub(super) fn processes(
+    sandbox: Option<Sandbox>,
+    variables: Vec<(OsString, OsString)>,
+) -> SystemProcesses {
+    SystemProcesses::new(Some(GUARDIAN.clone()), sandbox, variables)
+}
+
 /// Returns all tools.
 pub(crate) fn all_tools(settings: &Settings, sandbox: Option<Sandbox>, trusts: bool) -> Toolbox {
     posse_tools::all(ToolsConfig {
         reach: Reach::Public,
         background: true,
-        processes: SystemProcesses::new(Some(GUARDIAN.clone()), sandbox, settings.env.clone()),
+        processes: processes(sandbox, settings.env.clone()),
         gate: Some(Arc::new(TrustGate { trusts })),
     })
 }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use posse_port::hooks::NoHooks;
 use posse_port::in_a_line;
 use posse_port::model::{ModelError, ModelEvent};
 use posse_port::store::AgentRecord;
@@ -86,7 +87,7 @@ impl AskCommand {
             let purpose = asked.purpose();
             let shown = Arc::new(Mutex::new(AnswerWriter::new(AnswerForm::of(self.json))));
             let asking = ask(
-                RuntimeParts::new(chosen, store, false)?.runtime,
+                RuntimeParts::new(chosen, store, Arc::new(NoHooks), false)?.runtime,
                 &session,
                 asked,
                 &shown,

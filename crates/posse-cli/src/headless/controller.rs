@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::approvals::{OpenApproval, PendingApprovals, UnknownApproval, unanswered};
+use super::callbacks::OpenCallbacks;
 use super::input::stdin::StdinLine;
 use super::input::{self, ControlRequest, InputError, RequestError, StdinMessage};
 use super::output_item::{OutputItem, line};
@@ -76,6 +77,8 @@ pub(crate) struct ProgramTerms {
     pub(crate) agents: Vec<Value>,
     /// It may choose bypassPermissions later.
     pub(crate) may_bypass: bool,
+    /// Its hooks that it was asked about.
+    pub(crate) callbacks: OpenCallbacks,
 }
 
 /// The state of the front end.
@@ -539,6 +542,7 @@ impl Controller {
         let told = match came {
             None => {
                 self.plan.listening = false;
+                self.plan.program.callbacks.give_up();
                 // Nobody can answer here any more: agents must not wait for approval forever.
                 let left = self.questions.give_up();
                 match self.plan.waits_for_answers {
@@ -581,6 +585,10 @@ impl Controller {
                 vec![line(&input::response(&id, answer))]
             }
             Ok(StdinMessage::Response { id, response }) => {
+                let response = match self.plan.program.callbacks.answer(&id, response) {
+                    Ok(()) => return Vec::new(),
+                    Err(response) => response,
+                };
                 let updates = response.as_ref().map(PermissionUpdates::read);
                 let mut updates = updates.unwrap_or_default();
                 match self.questions.answer(&id, response) {

@@ -10,13 +10,14 @@ use posse_port::clock::Clock;
 use posse_protocol::{Event, EventKind};
 use posse_runtime::live::handle::AgentHandle;
 use posse_tui::terminal::TerminalInput;
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::controller::terminal;
 use super::controller::{Controller, Interruption, RunResult};
 use super::input::stdin::{StdinLine, StdinLines};
 use super::keyboard::Keyboard;
-use super::output_item::OutputItem;
+use super::output_item::{OutputItem, line};
 use super::rule_keeper::RuleKeeper;
 use super::sending::{Sending, sent};
 use super::session_spending::SessionSpending;
@@ -48,6 +49,8 @@ pub(crate) struct LoopInputs {
     pub(crate) spending: Option<SessionSpending>,
     /// Keeps rules for later sessions.
     pub(crate) rules: RuleKeeper,
+    /// Lines by which a program is asked about its hooks.
+    pub(crate) callbacks: Option<mpsc::Receiver<Value>>,
 }
 
 /// Runs until the agent has finished or a signal ends it. An error means that nobody reads the
@@ -68,6 +71,7 @@ pub(crate) async fn run(
         shows_team,
         spending,
         mut rules,
+        mut callbacks,
     } = outside;
     let mut tick = shows_team.then(|| clock.sleep(SOON));
     let mut signals = Signals::new()?;
@@ -149,8 +153,8 @@ pub(crate) async fn run(
                     break;
                 }
             },
-            line = next(&mut lines), if hears && controller.takes_lines() => {
-                writer.say(controller.line(line));
+            read = next(&mut lines), if hears && controller.takes_lines() => {
+                writer.say(controller.line(read));
                 rules.add(controller.take_kept());
             }
             Ok(()) = on_terminal.changed(), if typing.is_some() => {}
@@ -161,6 +165,7 @@ pub(crate) async fn run(
                 });
                 rules.add(controller.take_kept());
             }
+            Some(asked) = asked_back(&mut callbacks), if hears => writer.say(vec![line(&asked)]),
             note = rules.next(), if rules.is_busy() => writer.say(controller.note(note)),
             left = closed(&mut board), if board.is_some() => {
                 board = None;
@@ -255,6 +260,14 @@ async fn reckon(spending: Option<&SessionSpending>, controller: &mut Controller)
         _ => None,
     };
     controller.spent(now);
+}
+
+/// Waits for a line about a hook; for ever if there are none.
+async fn asked_back(callbacks: &mut Option<mpsc::Receiver<Value>>) -> Option<Value> {
+    match callbacks {
+        Some(callbacks) => callbacks.recv().await,
+        None => std::future::pending().await,
+    }
 }
 
 async fn closed(board: &mut Option<BoardShown>) -> anyhow::Result<()> {

@@ -62,8 +62,6 @@ pub(crate) enum RequestError {
     AgentId,
     #[error("bypassPermissions must be chosen when posse starts")]
     Bypass,
-    #[error("posse does not run hooks yet; remove these: {0}")]
-    Hooks(String),
     #[error("{0}")]
     Initialize(String),
     #[error("agents, prompts and a schema must be in the first line, before the session begins")]

@@ -1,6 +1,7 @@
 //! Runs a job: opens the agent, sends the first command, and returns the exit code.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use posse_port::clock::SystemClock;
@@ -13,6 +14,7 @@ use posse_runtime::live::setup::Approver;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::callbacks::HookCallbacks;
 use super::controller::{Controller, ProgramTerms, RunPlan, RunResult};
 use super::event_loop::{self, BoardShown};
 use super::input::initialize::{self, Initialize};
@@ -29,6 +31,7 @@ use super::{signals, stop};
 use crate::assemble::facts::SessionFacts;
 use crate::assemble::on_question::OnQuestion;
 use crate::assemble::open::{self, Started};
+use crate::assemble::program_hooks::ProgramHooks;
 use crate::assemble::run_config::RunConfig;
 use crate::assemble::run_options::{OutputFormat, RunOptions};
 use crate::assemble::store::OpenStore;
@@ -138,8 +141,9 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     } = job;
     let listening = options.by_lines();
     let mut lines = listening.then(StdinLines::start);
+    let (callbacks, open_callbacks, asked_back) = HookCallbacks::new();
     let initialized = match &mut lines {
-        Some(lines) => initialize(&mut config, lines).await?,
+        Some(lines) => initialize(&mut config, lines, callbacks).await?,
         None => false,
     };
     let person = Keyboard::open().filter(|_| !listening);
@@ -195,6 +199,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         program: ProgramTerms {
             initialized,
             tells_state: listening && environment::variable(READS_STATE).is_some(),
+            callbacks: open_callbacks,
             agents: about_agents(&live, &facts),
             may_bypass: facts.mode == PermissionMode::BypassPermissions
                 || allows_bypass && !facts.bypass_disabled,
@@ -219,6 +224,7 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         shows_team: team.is_some(),
         spending,
         rules,
+        callbacks: listening.then_some(asked_back),
     };
     let ending = tokio::select! {
         ending = event_loop::run(controller, handle, &mut events, outside, &clock) => ending,
@@ -282,14 +288,24 @@ fn about_agents(live: &LiveDefinitions<AgentSources>, facts: &SessionFacts) -> V
 /// Applies a program's `initialize`, which is the first line it sends. It can change the system
 /// prompt and the agent types, and so nothing is opened before it. If it cannot be applied, the
 /// program is told, and no session begins: not all programs look at the answer.
-async fn initialize(config: &mut RunConfig, lines: &mut StdinLines) -> anyhow::Result<bool> {
+async fn initialize(
+    config: &mut RunConfig,
+    lines: &mut StdinLines,
+    callbacks: HookCallbacks,
+) -> anyhow::Result<bool> {
     let Some(StdinLine::Text(line)) = lines.peek().await else {
         return Ok(false);
     };
     let Some((id, request)) = initialize::of_line(line) else {
         return Ok(false);
     };
-    let applied = request.and_then(|request| apply(request, config));
+    let applied = request.and_then(|request| {
+        config.flags.program_hooks = (!request.hooks.is_empty()).then(|| ProgramHooks {
+            hooks: request.hooks.clone(),
+            runner: Arc::new(callbacks),
+        });
+        apply(request, config)
+    });
     if let Err(error) = applied {
         print(json_line(&input::response(&id, Err(&error))).as_bytes())?;
         return Err(error.into());

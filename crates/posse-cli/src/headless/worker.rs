@@ -26,6 +26,7 @@ use crate::assemble::open::{self, SessionParts};
 use crate::assemble::provider::ModelFallback;
 use crate::assemble::run_config::{ProcessPurpose, RunConfig};
 use crate::assemble::store::OpenStore;
+use crate::config::settings::sandbox::SandboxSettings;
 use crate::config::{caller, store_choice};
 use crate::definitions::WatchGuard;
 
@@ -88,8 +89,10 @@ async fn work(
     // No model is needed: members have their own.
     let runtime_parts = open::runtime_parts(
         config,
-        store.store.clone(),
+        store,
         ModelFallback::Settings(Some(String::new())),
+        // Sessions have settings of their own; what holds hooks of repositories is the machine's.
+        &SandboxSettings::default(),
     )?;
     let runtime = runtime_parts.runtime;
     let _socket = ViewSocket::open(store, &runtime, None);

@@ -1,7 +1,6 @@
 //! Runs the hooks of an event side by side, and merges what they say in the order in which they are
 //! declared.
 
-use std::ffi::OsString;
 use std::future::poll_fn;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use bytes::Bytes;
 use posse_permission::{Consent, Rights};
 use posse_port::clock::Clock;
 use posse_port::confinement::Where;
-use posse_port::hooks::{HookCall, HookReturn, HookRunner, HookTarget};
+use posse_port::hooks::{HookCall, HookFailure, HookReturn, HookRunner, HookTarget};
 use posse_port::process::{ProcessBoundary, ProcessBounds};
 use posse_port::tool::{NoHosts, Subject};
 use posse_port::{BoxFuture, Ports};
@@ -24,8 +23,8 @@ use crate::agent::events::EventSink;
 use crate::agent::step::HookRequest;
 use crate::hook::answer::{Answer, interpret};
 use crate::hook::{
-    Hook, HookAction, HookEvent, HookFacts, HookProgram, Merged, RunsBeside, SubAgentFacts, merge,
-    payload,
+    Hook, HookEvent, HookFacts, Merged, RunsBeside, SubAgentFacts, merge, payload, target,
+    variables,
 };
 
 use crate::live::session::Session;
@@ -186,13 +185,13 @@ impl HookHost {
             }))
         };
         self.sink.emit(told(None)).await;
-        let returned = match self.target(&hook, call.as_deref()) {
+        let returned = match target(&hook, &self.project, call.as_deref()) {
             Ok(target) => {
                 let call = self.call(&hook, target, id, input, cancel);
                 self.runner.run(call).await
             }
             Err(why) => HookReturn {
-                failure: Some(posse_port::hooks::HookFailure::NotRun(why)),
+                failure: Some(HookFailure::NotRun(why.to_string())),
                 ..HookReturn::default()
             },
         };
@@ -232,72 +231,12 @@ impl HookHost {
             input,
             directory: self.directory.clone(),
             marker: format!("{}.hook.{id}", self.sink.agent),
-            variables: self.variables(),
+            variables: variables(self.session, &self.project, self.attended),
             limit: hook.limit(),
             boundary,
             clock: Arc::clone(&self.clock),
             cancel: cancel.clone(),
         }
-    }
-
-    /// Returns what a hook runs; an error says why it cannot be run.
-    fn target(&self, hook: &Hook, call: Option<&str>) -> Result<HookTarget, String> {
-        match &hook.action {
-            HookAction::Program {
-                program,
-                persistent,
-            } => {
-                let words = match program {
-                    HookProgram::Line { shell, line } => {
-                        vec![(*shell).to_owned(), "-c".to_owned(), self.placed(line)]
-                    }
-                    HookProgram::Words(words) => {
-                        words.iter().map(|word| self.placed(word)).collect()
-                    }
-                };
-                Ok(match persistent {
-                    true => HookTarget::Persistent { words },
-                    false => HookTarget::Program { words },
-                })
-            }
-            HookAction::Http {
-                url,
-                headers,
-                variables,
-            } => Ok(HookTarget::Http {
-                url: url.clone(),
-                headers: headers.clone(),
-                variables: variables.clone(),
-            }),
-            HookAction::Callback { id } => Ok(HookTarget::Callback {
-                id: id.clone(),
-                call: call.map(str::to_owned),
-            }),
-            HookAction::Prompt { .. } | HookAction::Agent { .. } => {
-                Err("posse does not run hooks of this kind yet".to_owned())
-            }
-            HookAction::Unsupported { why, .. } => Err((*why).to_owned()),
-        }
-    }
-
-    /// Returns a text with the project's directory in its place.
-    fn placed(&self, text: &str) -> String {
-        text.replace("${CLAUDE_PROJECT_DIR}", &self.project.to_string_lossy())
-    }
-
-    /// Returns the variables of a program, as the ecosystem's scripts know them.
-    fn variables(&self) -> Vec<(OsString, OsString)> {
-        let attended = if self.attended { "1" } else { "0" };
-        let texts = [
-            ("CLAUDECODE", "1".to_owned()),
-            ("CLAUDE_CODE_SESSION_ID", self.session.to_string()),
-            ("CLAUDE_PID", std::process::id().to_string()),
-            ("CLAUDE_CODE_ENTRYPOINT", "posse".to_owned()),
-            ("CLAUDE_CODE_SESSION_ATTENDED", attended.to_owned()),
-        ];
-        let texts = texts.map(|(name, value)| (name.into(), value.into()));
-        let project = ("CLAUDE_PROJECT_DIR".into(), self.project.clone().into());
-        texts.into_iter().chain([project]).collect()
     }
 }
 

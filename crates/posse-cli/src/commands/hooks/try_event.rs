@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::LocalHooks;
-use crate::assemble::{hooks, open, tools};
+use crate::assemble::{hooks, open, sandbox, tools};
 use crate::definitions::shown;
 use crate::error::{Advised, FAILED};
 use crate::output::{json_line, print, tame};
@@ -118,7 +118,8 @@ impl TryHooks {
             posse: Map::new(),
         };
         let input = payload(event, &facts, own);
-        let runner = hooks::runner();
+        let sandbox = sandbox::sandbox(&here.settings.sandbox, &[], None);
+        let runner = hooks::runner(sandbox, None);
         let mut tried = Vec::new();
         for hook in matched.hooks {
             let returned = match target(&hook, &here.cwd, None) {

@@ -1,6 +1,13 @@
 //! The first request of a program, which says what its session is like.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use posse_runtime::definition::output_schema::OutputSchema;
+use posse_runtime::hook::{
+    Condition, Hook, HookAction, HookEvent, HookLayer, HookOrigin, HookState, Matcher, OnFailure,
+    RunsBeside,
+};
 use serde_json::Value;
 
 use super::RequestError;
@@ -25,18 +32,15 @@ pub(crate) struct Initialize {
     system_prompt: Option<String>,
     append_system_prompt: Option<String>,
     json_schema: Option<Value>,
+    /// Its hooks, which it answers for itself.
+    pub(crate) hooks: Vec<Arc<Hook>>,
     /// Keys that posse does not use.
     pub(crate) unused: Vec<String>,
 }
 
 impl Initialize {
-    /// Parses the request. Hooks are refused: a program that sends them relies on them.
+    /// Parses the request.
     pub(super) fn read(request: &Value) -> Result<Self, RequestError> {
-        if let Some(hooks) = given(&request["hooks"]) {
-            let events = hooks.as_object().ok_or_else(|| odd("hooks", "an object"))?;
-            let events: Vec<&str> = events.keys().map(String::as_str).collect();
-            return Err(RequestError::Hooks(events.join(", ")));
-        }
         let keys = request.as_object().into_iter().flatten();
         let unused = keys
             .filter(|(key, value)| !USED.contains(&key.as_str()) && given(value).is_some())
@@ -46,6 +50,7 @@ impl Initialize {
             system_prompt: text(request, "systemPrompt")?,
             append_system_prompt: text(request, "appendSystemPrompt")?,
             json_schema: given(&request["jsonSchema"]).cloned(),
+            hooks: given(&request["hooks"]).map_or(Ok(Vec::new()), hooks)?,
             unused: unused.collect(),
         })
     }
@@ -56,6 +61,7 @@ impl Initialize {
             || self.system_prompt.is_some()
             || self.append_system_prompt.is_some()
             || self.json_schema.is_some()
+            || !self.hooks.is_empty()
     }
 
     /// Applies it to a session that is not open yet.
@@ -99,6 +105,51 @@ fn text(request: &Value, key: &str) -> Result<Option<String>, RequestError> {
     Ok(Some(texts.join("\n\n")))
 }
 
+/// Returns the hooks of a program: by event, groups of functions. What is not known is refused: a
+/// program that sends hooks relies on them.
+fn hooks(value: &Value) -> Result<Vec<Arc<Hook>>, RequestError> {
+    let wrong = |what: String| RequestError::Initialize(what);
+    let events = value.as_object().ok_or_else(|| odd("hooks", "an object"))?;
+    let mut found = Vec::new();
+    for (name, groups) in events {
+        let event =
+            HookEvent::named(name).ok_or_else(|| wrong(format!("`{name}` is not a hook event")))?;
+        if let Some(why) = event.never() {
+            return Err(wrong(format!("{name} never happens in posse: {why}")));
+        }
+        let groups = groups.as_array().ok_or_else(|| odd(name, "a list"))?;
+        for group in groups {
+            let matcher = group["matcher"].as_str().unwrap_or_default();
+            let matcher =
+                Matcher::read(matcher, event).map_err(|error| wrong(error.to_string()))?;
+            let timeout = group["timeout"].as_f64().filter(|it| *it > 0.0);
+            let ids = group["hookCallbackIds"].as_array();
+            let ids = ids.ok_or_else(|| odd("hookCallbackIds", "a list"))?;
+            for id in ids.iter().filter_map(Value::as_str) {
+                found.push(Arc::new(Hook {
+                    event,
+                    matcher: matcher.clone(),
+                    condition: Condition::None,
+                    action: HookAction::Callback { id: id.to_owned() },
+                    timeout: timeout.and_then(|it| Duration::try_from_secs_f64(it).ok()),
+                    on_failure: OnFailure::Continue,
+                    status_message: None,
+                    once: false,
+                    beside: RunsBeside::No,
+                    origin: HookOrigin {
+                        layer: HookLayer::Program,
+                        file: "the program".into(),
+                        line: None,
+                        of_repository: false,
+                    },
+                    state: HookState::Active,
+                }));
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// Returns the error for a value that is not what it should be.
 fn odd(key: &str, expected: &str) -> RequestError {
     RequestError::Initialize(format!("`{key}` must be {expected}"))
@@ -122,10 +173,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hooks_are_refused_and_unused_keys_are_listed() {
-        let hooks = json!({"subtype": "initialize", "hooks": {"PreToolUse": [{"matcher": null}]}});
-        let error = Initialize::read(&hooks).unwrap_err().to_string();
-        assert!(error.contains("PreToolUse"), "{error}");
+    fn hooks_are_read_and_unused_keys_are_listed() {
+        let hooks = json!({
+            "PreToolUse": [{"matcher": "Bash", "hookCallbackIds": ["hook_0", "hook_1"], "timeout": 2}],
+            "Stop": [{"matcher": null, "hookCallbackIds": ["hook_2"]}],
+        });
+        let read = Initialize::read(&json!({"subtype": "initialize", "hooks": hooks})).unwrap();
+        let found: Vec<_> = read
+            .hooks
+            .iter()
+            .map(|hook| (hook.event, hook.title()))
+            .collect();
+        let expected = [
+            (HookEvent::PreToolUse, "callback hook_0".to_owned()),
+            (HookEvent::PreToolUse, "callback hook_1".to_owned()),
+            (HookEvent::Stop, "callback hook_2".to_owned()),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(read.hooks[0].limit(), Duration::from_secs(2));
+        let unknown = json!({"PreToolUs": [{"matcher": null, "hookCallbackIds": ["hook_0"]}]});
+        let error = Initialize::read(&json!({"subtype": "initialize", "hooks": unknown}));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("PreToolUs"), "{error}");
         let request = json!({
             "subtype": "initialize", "hooks": null, "systemPrompt": ["a", "b"], "title": "x",
             "promptSuggestions": false, "sdkMcpServers": ["calc"],

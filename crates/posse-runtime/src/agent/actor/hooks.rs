@@ -115,8 +115,9 @@ pub(super) fn look(actor: &mut Actor, work: &mut Work) {
 /// Returns the hooks of the agent's type.
 fn own(actor: &Actor) -> Option<HookSet> {
     let kind = &actor.role.sub_agent()?.run.facts.agent_type;
-    actor.session.definition(kind)?;
-    None
+    let definition = actor.session.definition(kind)?;
+    let own = HookSet::new(definition.hooks.iter().cloned());
+    (!own.is_empty()).then_some(own)
 }
 
 /// Returns true if the agent has any hooks.

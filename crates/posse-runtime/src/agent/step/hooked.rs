@@ -20,9 +20,6 @@ use crate::hook::answer::HookDecision;
 use crate::hook::{Hook, HookEvent, HookSet, Matched, MatchedCall, Merged};
 use crate::prompt;
 
-/// How often hooks may hold an agent back in a row.
-const STOP_LIMIT: u32 = 8;
-
 /// Hooks of an agent, as far as decisions need them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AgentHooks {
@@ -535,7 +532,7 @@ fn on_end_hooked(machine: &mut Machine, decision: &mut Decision, event: HookEven
             false => finish::end_turn(machine, decision),
         };
     }
-    if machine.run.held_back >= STOP_LIMIT {
+    if machine.run.held_back >= machine.rights.hooks.set.stop_limit() {
         let why = words.join("\n");
         let outcome = ended_by(decision, event, &prompt::hook::held_back_too_often(&why));
         return turn::end_run(machine, decision, outcome);
