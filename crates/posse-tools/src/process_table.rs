@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use memchr::memmem;
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// The environment variable that marks the processes of a call.
@@ -131,10 +132,13 @@ pub(crate) fn younger_than(oldest: i32) -> Option<Vec<Process>> {
             return None;
         }
         for pid in seen + 1..=last {
-            // A thread has no handle of this kind.
-            let is_process =
-                Pid::from_raw(pid).is_some_and(|pid| pidfd_open(pid, PidfdFlags::empty()).is_ok());
-            if let Some(mut process) = is_process.then(|| Process::read(pid)).flatten()
+            // A thread has no handle of this kind, and what is gone has none at all.
+            match pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()) {
+                Ok(_) => {}
+                Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => continue,
+                Err(_) => return None,
+            }
+            if let Some(mut process) = Process::read(pid)
                 && !process.ended
                 && process.parent != KERNEL
             {
@@ -292,6 +296,7 @@ impl Process {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::detached::spawn_detached;
 
     #[test]
     fn names_with_parentheses_do_not_confuse() {
@@ -306,6 +311,28 @@ mod tests {
         };
         assert_eq!(Process::parse(7, stat), Some(process));
         assert_eq!(Process::parse(7, "7 (a"), None);
+    }
+
+    #[test]
+    fn younger_processes_are_seen() {
+        let start = |sh: &mut std::process::Command| {
+            sh.args(["-c", "exec sleep 1000"]).env(CALL_MARK, "younger");
+            Ok(())
+        };
+        loop {
+            let oldest = newest().unwrap();
+            let mut child = spawn_detached(start, |mut sh| sh.spawn()).unwrap();
+            let younger = younger_than(oldest);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            // It is not known as long as the child executes one program after another.
+            let Some(younger) = younger else { continue };
+            let pid = child.id().cast_signed();
+            let seen = younger.iter().find(|process| process.pid == pid).unwrap();
+            assert!(seen.carries(b"POSSE_CALL=younger"));
+            break;
+        }
+        assert!(younger_than(1).is_none(), "they are too many");
     }
 
     #[test]
