@@ -209,6 +209,8 @@ pub struct ToolContext {
     pub first: Option<CallOutcome>,
     /// Where it shows what it prints while it runs.
     pub output: LiveOutput,
+    /// True if a hook reads [`ToolOutput::answer`], which is not made otherwise.
+    pub wants_answer: bool,
     /// Cancelled when the call must end.
     pub cancel: CancellationToken,
 }
@@ -218,6 +220,9 @@ pub struct ToolContext {
 pub struct ToolOutput {
     /// The content for the model.
     pub content: Vec<ToolContent>,
+    /// The result as an object for hooks, with the names of fields that their scripts rely on. Only
+    /// if it was wanted, and the tool has one.
+    pub answer: Option<serde_json::Value>,
     /// Follow-up, committed in the transaction that stores the result.
     pub then: FollowUp,
 }
@@ -227,7 +232,20 @@ impl ToolOutput {
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             content: vec![ToolContent::text(text)],
+            answer: None,
             then: FollowUp::Nothing,
+        }
+    }
+
+    /// Adds the object for hooks if it is wanted.
+    pub fn with_answer(
+        self,
+        context: &ToolContext,
+        answer: impl FnOnce() -> serde_json::Value,
+    ) -> Self {
+        Self {
+            answer: context.wants_answer.then(answer),
+            ..self
         }
     }
 }

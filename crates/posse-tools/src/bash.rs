@@ -17,6 +17,7 @@ use posse_port::tool::{
 use posse_protocol::ToolContent;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::answer::{headline, tell};
 use crate::capture::Capture;
@@ -257,6 +258,7 @@ impl TypedTool for Bash {
         let capture = sink.finish();
         let ending = followed.map_err(|error| tell(format!("the shell was lost: {error}")))?;
         let mut told = capture.told().await;
+        let answer = context.wants_answer.then(|| answer(&told));
         if told.is_empty() {
             // So that silence is not taken for output that was left out.
             told.push_str("(no output)");
@@ -278,13 +280,17 @@ impl TypedTool for Bash {
         match (refused, fault) {
             (Some(refusal), fault) => Ok(ToolOutput {
                 content: vec![ToolContent::text(told)],
+                answer,
                 then: FollowUp::Refused {
                     refusal,
                     failed: fault.is_some(),
                 },
             }),
             (None, Some(_)) => Err(tell(told)),
-            (None, None) => Ok(ToolOutput::text(told)),
+            (None, None) => Ok(ToolOutput {
+                answer,
+                ..ToolOutput::text(told)
+            }),
         }
     }
 
@@ -303,6 +309,11 @@ fn limit(input: &BashInput) -> Result<Option<Duration>, ToolError> {
         None if input.run_in_background == Some(true) => Ok(None),
         None => Ok(Some(Duration::from_millis(LIMIT))),
     }
+}
+
+/// Returns what a command has printed, for hooks. Its errors are among its output.
+fn answer(printed: &str) -> Value {
+    json!({"stdout": printed, "stderr": "", "interrupted": false, "isImage": false})
 }
 
 /// Returns true if the exit code of a command may be that of another part than the one that failed,

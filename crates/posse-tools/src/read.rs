@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use posse_port::tool::{
     FollowUp, Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
@@ -9,6 +10,7 @@ use posse_port::tool::{
 use posse_protocol::ToolContent;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::answer::{blocking, cannot, clip, count, shown, tell};
 use crate::image::{self, ImageError};
@@ -87,20 +89,41 @@ fn read(input: &ReadInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
     let content = read_whole(&place.named, file, MOST_BYTES, &context.cancel, readable)?;
     let output = match image::encoded(&content) {
         Ok(image) => ToolOutput {
+            // A hook that needs the data reads the file.
+            answer: context
+                .wants_answer
+                .then(|| json!({"type": "image", "file": {"type": image.media_type}})),
             content: vec![ToolContent::Image {
                 media_type: image.media_type.into(),
                 data: image.data,
             }],
             then: FollowUp::Nothing,
         },
-        Err(_) => ToolOutput::text(numbered(
-            &content,
-            input.offset.unwrap_or(1),
-            input.limit.unwrap_or(MOST_LINES),
-        )?),
+        Err(_) => {
+            let (offset, limit) = (input.offset.unwrap_or(1), input.limit.unwrap_or(MOST_LINES));
+            let told = ToolOutput::text(numbered(&content, offset, limit)?);
+            told.with_answer(context, || answer(&place.named, &content, offset, limit))
+        }
     };
     context.seen.learn(&place.resolved, &content);
     Ok(output)
+}
+
+/// Returns the lines from `offset` on, for hooks.
+fn answer(path: &Path, content: &[u8], offset: usize, limit: usize) -> Value {
+    let text = String::from_utf8_lossy(content);
+    let first = offset.max(1);
+    let lines: Vec<&str> = text.lines().skip(first - 1).take(limit).collect();
+    json!({
+        "type": "text",
+        "file": {
+            "filePath": path,
+            "content": lines.join("\n"),
+            "numLines": lines.len(),
+            "startLine": first,
+            "totalLines": text.lines().count(),
+        },
+    })
 }
 
 /// Returns the lines from `offset` on, with their numbers, and notes on what is not as in the file.

@@ -227,6 +227,7 @@ impl Ground {
             clock: Arc::new(SystemClock::default()),
             first: None,
             output: LiveOutput::default(),
+            wants_answer: false,
             cancel: CancellationToken::new(),
         };
         let since = Instant::now();

@@ -71,6 +71,7 @@ impl Tool for Echo {
         };
         Box::pin(std::future::ready(Ok(ToolOutput {
             content,
+            answer: None,
             then: FollowUp::Nothing,
         })))
     }

@@ -52,6 +52,7 @@ impl Bash {
         };
         Ok(ToolOutput {
             content: vec![ToolContent::text(told)],
+            answer: None,
             then: FollowUp::Runs(Box::new(run)),
         })
     }

@@ -20,7 +20,7 @@ fn background(command: &str) -> Value {
 
 /// What goes on after a call, and what was said of it.
 async fn start(world: &World, input: Value) -> (NewRun, String) {
-    let ToolOutput { content, then } = world.call("Bash", input).await.unwrap();
+    let ToolOutput { content, then, .. } = world.call("Bash", input).await.unwrap();
     let FollowUp::Runs(run) = then else {
         panic!("nothing goes on: {then:?}")
     };
@@ -28,6 +28,7 @@ async fn start(world: &World, input: Value) -> (NewRun, String) {
         *run,
         crate::world::text(ToolOutput {
             content,
+            answer: None,
             then: FollowUp::Nothing,
         }),
     )

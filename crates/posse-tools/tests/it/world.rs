@@ -73,6 +73,7 @@ impl World {
             clock: Arc::new(SystemClock::default()),
             first: None,
             output: LiveOutput::default(),
+            wants_answer: false,
             cancel: CancellationToken::new(),
         };
         Self { base, context }

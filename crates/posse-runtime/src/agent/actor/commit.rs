@@ -479,6 +479,7 @@ impl Actor {
                 clock,
                 first,
                 output,
+                wants_answer: false,
                 cancel,
             };
             let output = tool.run(input, context).await?;

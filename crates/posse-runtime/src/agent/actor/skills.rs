@@ -135,6 +135,7 @@ pub(super) fn without_call(actor: &Actor, cancel: CancellationToken) -> ToolCont
         clock: Arc::clone(&actor.ports.clock),
         first: None,
         output: LiveOutput::default(),
+        wants_answer: false,
         cancel,
     }
 }

@@ -80,6 +80,7 @@ impl SideTools {
                         clock: Arc::clone(clock),
                         first: None,
                         output: LiveOutput::default(),
+                        wants_answer: false,
                         cancel: cancel.child_token(),
                     };
                     run(tools, name, input.clone(), context).await?
@@ -157,6 +158,7 @@ fn result(id: &str, ran: SideToolRun) -> ContentBlock {
         Ok(ToolOutput {
             content,
             then: FollowUp::Nothing,
+            ..
         }) => (content, false),
         Ok(_) => (
             vec![ToolContent::text(
