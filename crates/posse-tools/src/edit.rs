@@ -8,6 +8,7 @@ use posse_port::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, Type
 use posse_protocol::Display;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::answer::{blocking, cannot, clip, count, shown, tell};
 use crate::preview;
@@ -93,8 +94,22 @@ fn edit(input: &EditInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
         1 => format!("edited {name}:\n{}", snippet(&change)),
         times => format!("edited {name}: {} replaced", count(times, "occurrence")),
     };
+    let answer = context.wants_answer.then(|| {
+        json!({
+            "filePath": place.named,
+            "oldString": input.old_string,
+            "newString": input.new_string,
+            "originalFile": String::from_utf8_lossy(old),
+            "structuredPatch": [],
+            "userModified": false,
+            "replaceAll": input.replace_all,
+        })
+    });
     replacement.finish(&change.content, context)?;
-    Ok(ToolOutput::text(told))
+    Ok(ToolOutput {
+        answer,
+        ..ToolOutput::text(told)
+    })
 }
 
 /// The result of an edit.

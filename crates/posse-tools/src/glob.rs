@@ -10,6 +10,7 @@ use posse_port::tool::{
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::answer::{blocking, cannot, shown, tell};
 use crate::rooted_fs::{Access, RootedPath};
@@ -68,11 +69,22 @@ impl TypedTool for Glob {
 }
 
 fn glob(input: &GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+    let begun = context.clock.now();
     let place = RootedPath::judged(walk::start(input.path.as_deref()), Access::Read, context)?;
     let fits = matcher(&input.pattern, &place)?;
     let (found, left_out) = matching(&place, context, |path| fits.is_match(path))?;
     let told = told(&found, &context.workspace);
-    Ok(ToolOutput::text(left_out.add_to(told)))
+    let output = ToolOutput::text(left_out.add_to(told));
+    Ok(output.with_answer(context, || {
+        let paths = found.iter().take(MOST_PATHS).map(|(_, path)| path);
+        let names: Vec<_> = paths.map(|path| path.to_string_lossy()).collect();
+        json!({
+            "filenames": names,
+            "numFiles": names.len(),
+            "truncated": found.len() > MOST_PATHS,
+            "durationMs": context.clock.now().saturating_sub(begun).as_millis() as u64,
+        })
+    }))
 }
 
 /// Returns the files of the working directory whose paths have this part, in any case.

@@ -119,9 +119,7 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
             let filter = filter(input, &place.resolved)?;
             let left_out = walk(&place.resolved, filter, context, |path| search.file(&path))?;
             go_on(&context.cancel)?;
-            return Ok(ToolOutput::text(
-                left_out.add_to(search.report.told(search.unread)),
-            ));
+            return Ok(search.output(|told| left_out.add_to(told)));
         }
         FileType::RegularFile
             if context
@@ -142,7 +140,7 @@ fn grep(input: &GrepInput, context: &ToolContext) -> Result<ToolOutput, ToolErro
         }
     }
     go_on(&context.cancel)?;
-    Ok(ToolOutput::text(search.report.told(search.unread)))
+    Ok(search.output(|told| told))
 }
 
 struct Search<'a> {
@@ -156,6 +154,15 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// Returns what was found, as text that is completed.
+    fn output(self, completed: impl FnOnce(String) -> String) -> ToolOutput {
+        let answer = self.context.wants_answer.then(|| self.report.answer());
+        ToolOutput {
+            answer,
+            ..ToolOutput::text(completed(self.report.told(self.unread)))
+        }
+    }
+
     fn file(&mut self, path: &Path) -> Enough {
         // Opened through the root's handle, because the names of the walk may lead elsewhere by
         // now.

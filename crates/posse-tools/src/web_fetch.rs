@@ -10,6 +10,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, StatusCode, Url};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::address::{NotPublic, Reach, Resolver};
 use crate::answer::{clip, headline, root_cause, tell};
@@ -91,13 +92,17 @@ impl WebFetch {
 
     /// Fetches a page and tells it. What strangers wrote is read beside the async threads, where it
     /// holds up nobody; how long that takes has bounds of its own.
-    async fn told(&self, url: &str) -> Result<ToolOutput, ToolError> {
+    async fn told(&self, url: &str, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let page = self.fetch(url).await?;
         let (url, status) = (page.url.clone(), page.status);
         let text = tokio::task::spawn_blocking(move || page.text()).await;
         let text = text.map_err(|error| tell(format!("the page could not be read: {error}")))?;
         if status.is_success() {
-            return Ok(ToolOutput::text(framed(&url, &text)));
+            let output = ToolOutput::text(framed(&url, &text));
+            return Ok(output.with_answer(
+                context,
+                || json!({"url": url.as_str(), "code": status.as_u16(), "result": text}),
+            ));
         }
         let start = framed(&url, clip(&text, ERROR_BYTES));
         Err(tell(format!("the server answered {status}\n{start}")))
@@ -163,7 +168,7 @@ impl TypedTool for WebFetch {
         tokio::select! {
             biased;
             () = context.cancel.cancelled() => Err(tell("interrupted before the page arrived")),
-            told = self.told(&input.url) => told,
+            told = self.told(&input.url, &context) => told,
             () = context.clock.sleep(LIMIT) => {
                 Err(tell(format!("{} took longer than {} s", input.url, LIMIT.as_secs())))
             }

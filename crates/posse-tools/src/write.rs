@@ -6,6 +6,7 @@ use posse_port::tool::{Intent, Subject, ToolContext, ToolError, ToolOutput, Type
 use posse_protocol::Display;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::answer::{blocking, count, shown};
 use crate::preview;
@@ -60,6 +61,16 @@ impl TypedTool for Write {
 fn write(input: &WriteInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
     let place = RootedPath::judged(&input.file_path, Access::Write, context)?;
     let replacement = Replacement::begin(&place, context)?;
+    let answer = context.wants_answer.then(|| {
+        let old = replacement.old.as_ref();
+        json!({
+            "type": if old.is_some() { "update" } else { "create" },
+            "filePath": place.named,
+            "content": input.content,
+            "structuredPatch": [],
+            "originalFile": old.map(|old| String::from_utf8_lossy(&old.content)),
+        })
+    });
     let done = if replacement.old.is_some() {
         "replaced"
     } else {
@@ -67,8 +78,9 @@ fn write(input: &WriteInput, context: &ToolContext) -> Result<ToolOutput, ToolEr
     };
     replacement.finish(input.content.as_bytes(), context)?;
     let lines = count(input.content.lines().count(), "line");
-    Ok(ToolOutput::text(format!(
-        "{done} {}: {lines}",
-        shown(&place.named, &context.workspace)
-    )))
+    let name = shown(&place.named, &context.workspace);
+    Ok(ToolOutput {
+        answer,
+        ..ToolOutput::text(format!("{done} {name}: {lines}"))
+    })
 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
+use serde_json::{Value, json};
 
 use super::{GrepInput, OutputMode};
 use crate::answer::{clip, count};
@@ -120,6 +121,8 @@ pub(super) struct Report {
     numbers: bool,
     most: usize,
     lines: Vec<String>,
+    /// The files of the lines.
+    files: Vec<String>,
     bytes: usize,
     cut: bool,
 }
@@ -134,6 +137,7 @@ impl Report {
                 .filter(|limit| *limit > 0)
                 .unwrap_or(MOST_LINES),
             lines: Vec::new(),
+            files: Vec::new(),
             bytes: 0,
             cut: false,
         }
@@ -144,6 +148,7 @@ impl Report {
         if finds.matches == 0 || finds.binary {
             return Enough::No;
         }
+        let before = self.lines.len();
         match self.mode {
             OutputMode::FilesWithMatches => self.push(path.to_owned()),
             OutputMode::Count => self.push(format!("{path}:{}", finds.matches)),
@@ -168,6 +173,9 @@ impl Report {
                 }
             }
         }
+        if self.lines.len() > before {
+            self.files.push(path.to_owned());
+        }
         if self.cut { Enough::Yes } else { Enough::No }
     }
 
@@ -177,6 +185,21 @@ impl Report {
             self.bytes += line.len() + 1;
             self.lines.push(line);
         }
+    }
+
+    /// Returns what was found, for hooks.
+    pub(super) fn answer(&self) -> Value {
+        let (mode, content) = match self.mode {
+            OutputMode::Content => ("content", self.lines.join("\n")),
+            OutputMode::FilesWithMatches => ("files_with_matches", String::new()),
+            OutputMode::Count => ("count", self.lines.join("\n")),
+        };
+        json!({
+            "mode": mode,
+            "filenames": self.files,
+            "numFiles": self.files.len(),
+            "content": content,
+        })
     }
 
     pub(super) fn told(mut self, unread: usize) -> String {

@@ -188,6 +188,19 @@ fn the_intent_names_the_host() {
 }
 
 #[tokio::test]
+async fn a_page_is_answered_to_hooks() {
+    let mut world = World::new();
+    let port = serve(|_| reply("200 OK", "text/html", "<h1>Hi</h1>"));
+    let url = format!("http://127.0.0.1:{port}/page");
+    let none = fetch(&world, Reach::Any, &url).await.unwrap();
+    assert_eq!(none.answer, None);
+    world.context.wants_answer = true;
+    let fetched = fetch(&world, Reach::Any, &url).await.unwrap();
+    let expected = json!({"url": url, "code": 200, "result": "# Hi"});
+    assert_eq!(fetched.answer, Some(expected));
+}
+
+#[tokio::test]
 async fn a_fetch_ends_with_its_time_and_with_its_call() {
     let mut world = World::new();
     // Accepts and says nothing.
