@@ -55,7 +55,7 @@ use crate::agent::actor::model::ModelSwitch;
 pub(crate) use crate::agent::actor::offer::Advertised;
 pub(crate) use crate::agent::actor::sub_agent::{SubAgent, last_resort};
 pub(crate) use crate::agent::actor::teammate::Teammate;
-use crate::agent::actor::work::{Next, Ran, Work};
+use crate::agent::actor::work::{Next, Ran, RanTool, Work};
 use crate::agent::events::EventSink;
 use crate::agent::lifecycle::Lifecycle;
 use crate::agent::step::{Answered, Consequence, Decision, Input, Machine, RanFacts};
@@ -429,12 +429,14 @@ impl Actor {
         if work.calls.is_empty() {
             work.timers.grace = None;
         }
-        if let Some(Ok((_, about))) = &result {
+        if let Some(Ok(RanTool { about, .. })) = &result {
             instructions::tell_touched(self, about);
+            let files: Vec<_> = about.iter().collect();
+            hooks::on_instructions(self, &files, "path_glob_match", work);
         }
         let call = self.call_id(key);
         let result = result.map(|ran| {
-            ran.map(|(output, _)| match output.then {
+            ran.map(|RanTool { output, took, .. }| match output.then {
                 FollowUp::ToolFirst { tool, input } => {
                     let intent = self.intent(&tool, &input);
                     Answered {
@@ -447,7 +449,11 @@ impl Actor {
                         ran: RanFacts::default(),
                     }
                 }
-                _ => answered(output, call, work),
+                _ => {
+                    let mut answered = answered(output, call, work);
+                    answered.ran.took_ms = Some(millis(took));
+                    answered
+                }
             })
         });
         Input::CallDone { key, result }
@@ -565,7 +571,10 @@ fn answered(output: ToolOutput, call: &str, work: &mut Work) -> Answered {
     Answered {
         content: output.content,
         then,
-        ran: RanFacts::default(),
+        ran: RanFacts {
+            answer: output.answer,
+            took_ms: None,
+        },
     }
 }
 

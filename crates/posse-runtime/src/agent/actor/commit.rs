@@ -16,7 +16,7 @@ use posse_protocol::{Entry, EntryKind, EventKind, Message, Outcome, RunEnd};
 
 use crate::agent::actor::lead::HEAL;
 use crate::agent::actor::tasks::OwnTasks;
-use crate::agent::actor::work::{RunTime, Work};
+use crate::agent::actor::work::{RanTool, RunTime, Work};
 use crate::agent::actor::{
     Actor, GRACE, Identity, LONG_GRACE, SubAgent, answered, call, fork, hooks, instructions, lead,
     marker, model, questions, report, shells, skills, sub_agent, tasks, teammate, wall_ms,
@@ -25,6 +25,7 @@ use crate::agent::host_gate::{CallHosts, HostsOf};
 use crate::agent::step::{Commit, Decision, Draft, Effect, Input, OpenCalls, ToolRun, place};
 use crate::definition::agent_type::FORK;
 use crate::history::Part;
+use crate::hook::HookEvent;
 
 /// What follows a commit.
 #[derive(Clone, Copy)]
@@ -457,6 +458,7 @@ impl Actor {
             Arc::new(hosts)
         });
         let hosts = Arc::clone(hosts);
+        let wants_answer = self.machine.has_hooks(HookEvent::PostToolUse);
         let (seen, clock) = (self.known_files.clone(), Arc::clone(&self.ports.clock));
         let files = self.session.setup.spawning.instructions.clone();
         let (touched, near) = (subject.clone(), Arc::clone(&workspace));
@@ -479,11 +481,19 @@ impl Actor {
                 clock,
                 first,
                 output,
-                wants_answer: false,
+                wants_answer,
                 cancel,
             };
+            let watch = Arc::clone(&context.clock);
+            let begun = watch.now();
             let output = tool.run(input, context).await?;
-            Ok((output, instructions::about(files, touched, near).await))
+            let took = watch.now().saturating_sub(begun);
+            let about = instructions::about(files, touched, near).await;
+            Ok(RanTool {
+                output,
+                about,
+                took,
+            })
         });
     }
 }

@@ -24,8 +24,17 @@ use crate::live::questions::SideQuestion;
 use crate::live::wakeup::WakeReasons;
 use crate::supervise::Calls;
 
-/// Result of a tool call, with the memory files about what it has read or edited.
-pub(super) type Ran = Result<(ToolOutput, Vec<Instruction>), ToolError>;
+/// Result of a tool call.
+pub(super) type Ran = Result<RanTool, ToolError>;
+
+/// A tool call that has succeeded.
+pub(super) struct RanTool {
+    pub(super) output: ToolOutput,
+    /// Memory files about what it has read or edited.
+    pub(super) about: Vec<Instruction>,
+    /// How long it took.
+    pub(super) took: Duration,
+}
 
 /// Everything in progress.
 pub(super) struct Work {

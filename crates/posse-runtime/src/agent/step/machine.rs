@@ -14,7 +14,7 @@ use crate::agent::step::queue::Queue;
 use crate::agent::step::repetition::Repetition;
 use crate::agent::step::{AgentHooks, CompactionRequest, Input, Run, State};
 use crate::definition::output_schema::OutputSchema;
-use crate::hook::HookSet;
+use crate::hook::{HookEvent, HookSet};
 use crate::live::setup::{Approver, Limits};
 
 /// What an agent may do, and who is asked for approval.
@@ -360,6 +360,11 @@ impl Machine {
     /// Returns who is asked for approval.
     pub(crate) fn approver(&self) -> Approver {
         self.rights.approver
+    }
+
+    /// Returns true if an event has hooks.
+    pub(crate) fn has_hooks(&self, event: HookEvent) -> bool {
+        self.rights.hooks.set.has(event)
     }
 
     /// Sets the hooks that hold for it.
