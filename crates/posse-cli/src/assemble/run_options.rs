@@ -49,7 +49,7 @@ pub(crate) struct RunOptions {
     /// Text to append to the system prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) append_system_prompt: Option<String>,
-    /// Fail if there are hooks that would check calls, because posse cannot run them yet
+    /// Fail if hooks that check calls cannot run
     #[arg(long)]
     require_hooks: bool,
     #[command(flatten)]

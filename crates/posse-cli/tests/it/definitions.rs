@@ -192,7 +192,7 @@ fn what_is_broken_is_told_by_file_and_line() {
     write(
         &project,
         ".claude/agents/b.md",
-        "---\nname: b\ndescription: b\nhooks: {Stopp: []}\n---\nx\n",
+        "---\nname: b\ndescription: b\nhooks: {Stop: [{hooks: [{type: command, command: \"true\", timout: 1}]}]}\n---\nx\n",
     );
     write(&project, ".claude/agents/c.md", &definition("reviewer"));
     let output = project.run(&["agents", "check"]);
@@ -205,7 +205,7 @@ fn what_is_broken_is_told_by_file_and_line() {
     );
     assert!(!told[0].contains('\x1b'), "{told:#?}");
     assert!(
-        told[1].starts_with(".claude/agents/b.md:4: warning: `Stopp` is not a hook event"),
+        told[1].starts_with(".claude/agents/b.md:4: note: `timout` is not known"),
         "{told:#?}"
     );
     assert_eq!(
@@ -213,7 +213,7 @@ fn what_is_broken_is_told_by_file_and_line() {
         [
             ".claude/agents/c.md: note: not used: .posse/agents/reviewer.md takes precedence as \
              reviewer",
-            "3 definitions: 1 error, 1 warning, 1 note",
+            "3 definitions: 1 error, 0 warnings, 2 notes",
         ]
     );
     let output = project.run(&["agents", "check", "--json"]);

@@ -50,7 +50,6 @@ fn list(project: &Project) -> Vec<String> {
     listed(&project.run(&["hooks", "list", "--json"]))
 }
 
-// proves HK-02 (part: definitions; skills)
 #[test]
 fn hooks_of_all_files_are_listed_in_the_order_in_which_they_count() {
     let project = project("hooks-list", "");
