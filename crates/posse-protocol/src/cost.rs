@@ -75,6 +75,8 @@ pub enum Purpose {
     Progress,
     /// What of its work is worth remembering.
     Memory,
+    /// A question of a hook.
+    Hook,
     /// A call whose reply was never recorded, at its worst cost: it is in progress, or was cut off
     /// when its process died. Not part of what an agent is known to have spent.
     InFlight,
@@ -82,12 +84,13 @@ pub enum Purpose {
 
 impl Purpose {
     /// Every one.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Work,
         Self::Compaction,
         Self::Question,
         Self::Progress,
         Self::Memory,
+        Self::Hook,
         Self::InFlight,
     ];
 
@@ -99,6 +102,7 @@ impl Purpose {
             Self::Question => "question",
             Self::Progress => "progress",
             Self::Memory => "memory",
+            Self::Hook => "hook",
             Self::InFlight => "in flight",
         }
     }

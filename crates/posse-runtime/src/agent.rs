@@ -5,6 +5,7 @@ mod call_cost;
 pub(crate) mod ending;
 pub(crate) mod events;
 pub(crate) mod hook_host;
+mod hook_judge;
 mod host_gate;
 pub(crate) mod lifecycle;
 pub mod output;

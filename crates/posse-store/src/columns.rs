@@ -40,6 +40,7 @@ pub(crate) fn purpose(purpose: Purpose) -> i64 {
         Purpose::Progress => 3,
         Purpose::Memory => 4,
         Purpose::InFlight => 5,
+        Purpose::Hook => 6,
     }
 }
 

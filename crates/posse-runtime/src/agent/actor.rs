@@ -43,7 +43,9 @@ use posse_port::BoxFuture;
 use posse_port::Ports;
 use posse_port::clock::Clock;
 use posse_port::model::{Attribution, Encoded};
-use posse_port::store::{AgentState, Birth, CallKey, Epoch, MailFilter, Page, Segment, StoreError};
+use posse_port::store::{
+    AgentState, Birth, CallKey, Charge, Epoch, MailFilter, Page, Segment, StoreError,
+};
 use posse_port::tool::{FollowUp, Intent, KnownFiles, ToolError, ToolOutput};
 use posse_protocol::{
     Activity, AgentId, Command, EventKind, Name, Outcome, RawJson, RealmId, TaskId,
@@ -226,6 +228,8 @@ pub(crate) struct Spending {
     pub(crate) told_queued: bool,
     /// Cap on the output of its next call that the store knows to be reserved.
     pub(crate) output_cap: Option<u32>,
+    /// What the models have cost that its hooks asked; stored with the next step.
+    pub(crate) owed: Vec<Charge>,
 }
 
 /// Mail of the agent, and what wakes it.

@@ -12,6 +12,7 @@ use posse_port::clock::Clock;
 use posse_port::confinement::Where;
 use posse_port::hooks::{HookCall, HookFailure, HookReturn, HookRunner, HookTarget};
 use posse_port::process::{ProcessBoundary, ProcessBounds};
+use posse_port::store::Charge;
 use posse_port::tool::{NoHosts, Subject};
 use posse_port::{BoxFuture, Ports};
 use posse_protocol::{AgentId, EventKind, HookEnd, HookUpdate, PermissionMode};
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::agent::events::EventSink;
+use crate::agent::hook_judge::{HookJudge, Judged};
 use crate::agent::step::HookRequest;
 use crate::hook::answer::{Answer, interpret};
 use crate::hook::{
@@ -56,6 +58,18 @@ pub(crate) struct HookHost {
     pub(crate) attended: bool,
     /// What holds the hooks of a repository.
     pub(crate) sandbox: ProcessBoundary,
+    /// What asks models; none for events whose hooks ask none.
+    pub(crate) judge: Option<Box<HookJudge>>,
+}
+
+/// What the hooks of an event have come to.
+pub(crate) struct HooksSaid {
+    /// What those say that were waited for.
+    pub(crate) merged: Merged,
+    /// Those that are not waited for.
+    pub(crate) beside: Vec<BesideHook>,
+    /// What the models have cost that they asked.
+    pub(crate) charges: Vec<Charge>,
 }
 
 /// A hook that is not waited for.
@@ -95,16 +109,12 @@ impl HookHost {
             prompt: None,
             attended: session.approver() != Approver::Nobody,
             sandbox: sandbox(rights),
+            judge: None,
         }
     }
 
-    /// Runs the hooks of a request that are waited for, and returns what they say together, with
-    /// those that are not.
-    pub(crate) async fn run(
-        &self,
-        request: HookRequest,
-        cancel: CancellationToken,
-    ) -> (Merged, Vec<BesideHook>) {
+    /// Runs the hooks of a request that are waited for.
+    pub(crate) async fn run(&self, request: HookRequest, cancel: CancellationToken) -> HooksSaid {
         let HookRequest {
             event,
             hooks,
@@ -130,20 +140,26 @@ impl HookHost {
                 (input.clone(), call.clone()),
                 &cancel,
             );
-            Box::pin(ask) as BoxFuture<'_, Answer>
+            Box::pin(ask) as BoxFuture<'_, (Answer, Vec<Charge>)>
         });
-        let answers = join_all(running.collect()).await;
+        let asked = join_all(running.collect()).await;
+        let (answers, charges): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
         let merged = merge::merge(waited.into_iter().zip(answers));
         for remark in &merged.remarks {
             self.sink.emit(EventKind::Warning(remark.clone())).await;
         }
-        (merged, beside)
+        HooksSaid {
+            merged,
+            beside,
+            charges: charges.into_iter().flatten().collect(),
+        }
     }
 
     /// Runs a hook that nobody waits for.
     pub(crate) async fn run_beside(&self, beside: BesideHook, cancel: CancellationToken) -> Answer {
         let BesideHook { hook, input, call } = beside;
-        self.ask(hook, "", (input, call), &cancel).await
+        let (answer, _) = self.ask(hook, "", (input, call), &cancel).await;
+        answer
     }
 
     /// Returns what hooks of an event read.
@@ -165,14 +181,14 @@ impl HookHost {
         payload(event, &facts, own)
     }
 
-    /// Runs one hook, and tells front ends.
+    /// Runs one hook, and tells front ends. Returns what models have cost, too.
     async fn ask(
         &self,
         hook: Arc<Hook>,
         about: &str,
         (input, call): (Bytes, Option<String>),
         cancel: &CancellationToken,
-    ) -> Answer {
+    ) -> (Answer, Vec<Charge>) {
         let id = Uuid::now_v7();
         let told = |end| {
             EventKind::Hook(Box::new(HookUpdate {
@@ -185,14 +201,17 @@ impl HookHost {
             }))
         };
         self.sink.emit(told(None)).await;
-        let returned = match target(&hook, &self.project, call.as_deref()) {
-            Ok(target) => {
-                let call = self.call(&hook, target, id, input, cancel);
-                self.runner.run(call).await
+        let judge = self.judge.as_ref().filter(|_| HookJudge::is_for(&hook));
+        let Judged { returned, charges } = match judge {
+            Some(judge) => {
+                let input = String::from_utf8_lossy(&input);
+                judge.ask(&hook, &input, cancel).await
             }
-            Err(why) => HookReturn {
-                failure: Some(HookFailure::NotRun(why.to_string())),
-                ..HookReturn::default()
+            None => Judged {
+                returned: self
+                    .run_target(&hook, id, (input, call.clone()), cancel)
+                    .await,
+                charges: Vec::new(),
             },
         };
         let answer = interpret(&hook, &returned);
@@ -210,7 +229,27 @@ impl HookHost {
         if let Some(message) = &answer.message {
             self.sink.emit(EventKind::Warning(message.clone())).await;
         }
-        answer
+        (answer, charges)
+    }
+
+    /// Runs what a hook is, unless it asks a model.
+    async fn run_target(
+        &self,
+        hook: &Hook,
+        id: Uuid,
+        (input, call): (Bytes, Option<String>),
+        cancel: &CancellationToken,
+    ) -> HookReturn {
+        match target(hook, &self.project, call.as_deref()) {
+            Ok(target) => {
+                let call = self.call(hook, target, id, input, cancel);
+                self.runner.run(call).await
+            }
+            Err(why) => HookReturn {
+                failure: Some(HookFailure::NotRun(why.to_string())),
+                ..HookReturn::default()
+            },
+        }
     }
 
     /// Returns a call of a hook.

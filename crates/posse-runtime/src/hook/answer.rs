@@ -87,6 +87,8 @@ pub fn interpret(hook: &Hook, returned: &HookReturn) -> Answer {
         HookAction::Http { .. } if !is_object_or_empty(&returned.output) => {
             Answer::failed("its reply is not a JSON object")
         }
+        HookAction::Prompt { continues, .. } => judged(hook.event, *continues, returned),
+        HookAction::Agent { .. } => judged(hook.event, true, returned),
         _ => read(hook.event, returned),
     };
     if let Some(why) = &answer.failure
@@ -96,6 +98,49 @@ pub fn interpret(hook: &Hook, returned: &HookReturn) -> Answer {
         answer.decision = Some(HookDecision::Deny(why));
     }
     answer
+}
+
+/// Returns what a model's answer means: `{"ok": …, "reason": …}`. `continues` is false if the run ends
+/// with a call that it refuses.
+fn judged(event: HookEvent, continues: bool, returned: &HookReturn) -> Answer {
+    if let Some(failure) = &returned.failure {
+        return Answer::failed(failure.to_string());
+    }
+    let Some(object) = object_in(&returned.output) else {
+        return Answer::failed("the model's answer has no JSON object");
+    };
+    let fields = AnswerFields(&object);
+    let read = || {
+        let ok = fields.truth("ok")?;
+        let reason = fields.text("reason")?.unwrap_or_default();
+        Ok((ok, reason, fields.truth("impossible")? == Some(true)))
+    };
+    let (reason, impossible) = match read() {
+        Ok((Some(true), ..)) => return Answer::default(),
+        Ok((Some(false), reason, impossible)) => (reason, impossible),
+        Ok((None, ..)) => return Answer::failed("the model's answer has no `ok`"),
+        Err::<_, WrongField>(why) => {
+            return Answer::failed(format!("the model's answer cannot be used: {why}"));
+        }
+    };
+    if impossible && event.is_end_of_turn() {
+        return Answer {
+            message: Some(reason),
+            ..Answer::default()
+        };
+    }
+    Answer {
+        ends_run: (event.is_of_tool() && !continues).then(|| reason.clone()),
+        decision: Some(HookDecision::Deny(reason)),
+        ..Answer::default()
+    }
+}
+
+/// Returns the JSON object in a model's text: all of it, or what stands between its first brace and
+/// its last.
+fn object_in(text: &str) -> Option<Map<String, Value>> {
+    let (first, last) = (text.find('{')?, text.rfind('}')?);
+    serde_json::from_str(text.get(first..=last)?).ok()
 }
 
 fn is_object_or_empty(text: &str) -> bool {

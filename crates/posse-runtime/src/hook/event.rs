@@ -230,6 +230,11 @@ impl HookEvent {
         self.matched() == Some("tool_name")
     }
 
+    /// Returns true if its hooks can hold an agent back at the end of its turn.
+    pub fn is_end_of_turn(self) -> bool {
+        matches!(self, Self::Stop | Self::SubagentStop | Self::TeammateIdle)
+    }
+
     /// Returns true if its hooks can keep a call from running.
     pub fn guards(self) -> bool {
         matches!(self, Self::PreToolUse | Self::PermissionRequest)

@@ -7,6 +7,9 @@ use posse_protocol::{ContentBlock, Purpose, ToolContent};
 /// Placeholder for the result of a call in progress.
 const UNDER_WAY: &str = "Still running. Its result is not shown here.";
 
+/// The system prompt of a model that a hook asks about something else than the whole conversation.
+pub(crate) const HOOK_SYSTEM: &str = include_str!("side_query/hook_system.md");
+
 /// Returns the same result for each of these calls, so that all who continue from here share the
 /// bytes.
 pub(crate) fn placeholders(calls: &[String]) -> Vec<ContentBlock> {
@@ -35,6 +38,11 @@ pub(crate) enum SideInstruction {
         /// Directory of its notes, if it keeps any.
         notes: Option<PathBuf>,
     },
+    /// Whether what a hook asks for holds.
+    Hook {
+        /// What it asks, with what happened.
+        question: String,
+    },
 }
 
 impl SideInstruction {
@@ -45,6 +53,7 @@ impl SideInstruction {
             Self::Question(_) => Purpose::Question,
             Self::Progress => Purpose::Progress,
             Self::Memory { .. } => Purpose::Memory,
+            Self::Hook { .. } => Purpose::Hook,
         }
     }
 
@@ -69,6 +78,7 @@ impl SideInstruction {
                 include_str!("side_query/notes.md"),
                 Some(format!("Your notes are in {}.", directory.display())),
             ),
+            Self::Hook { question } => (include_str!("side_query/hook.md"), Some(question.clone())),
         };
         [Some(words.trim_end().to_owned()), more]
             .into_iter()

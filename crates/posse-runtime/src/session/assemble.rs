@@ -522,6 +522,7 @@ fn assemble(
             warmup: None,
             told_queued: false,
             output_cap: None,
+            owed: Vec::new(),
         },
         inbox: Inbox {
             wakeup,

@@ -23,6 +23,9 @@ use crate::session::assemble;
 use crate::session::factory::Factory;
 use crate::session::start_error::StartError;
 
+/// Maximum number of replies of an agent that updates its notes.
+const NOTE_TURNS: usize = 16;
+
 /// Options of a side query.
 pub struct SideQueryOptions {
     /// Maximum length of the reply, in tokens.
@@ -266,9 +269,10 @@ fn with_note_tools(
         _ => PermissionMode::Default,
     };
     let rights = Rights::root(mode, Arc::new(policy.strict()), Arc::new(workspace));
-    SideTools::Notes {
+    SideTools::Allowed {
         tools,
         rights,
         seen: KnownFiles::default(),
+        turns: NOTE_TURNS,
     }
 }

@@ -49,7 +49,8 @@ pub(super) async fn run(
             ("agent_type".to_owned(), Value::from(kind)),
         ]),
     };
-    let (said, _) = host.run(request, parent.stop.token.child_token()).await;
+    let said = host.run(request, parent.stop.token.child_token()).await;
+    let said = said.merged;
     let refused = said.ends_run.as_deref().or(said.denied());
     if let Some(why) = refused {
         return Err(SpawnError::Hook(prompt::hook::denied(why)));

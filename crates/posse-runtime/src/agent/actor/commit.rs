@@ -45,6 +45,7 @@ impl Actor {
     ) -> Result<(), StoreError> {
         let (ends, calls_model) = (decision.ends_run(), decision.calls_model());
         let Decision { mut commit, after } = decision;
+        commit.charges.append(&mut self.spending.owed);
         if self.machine.waits() {
             // An agent that waits for others must not keep the permit that they may need.
             self.spending.permit = None;

@@ -5,17 +5,19 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use posse_port::BoxFuture;
+use posse_port::store::Charge;
 use posse_protocol::{Command, ContentBlock, EntryKind, Fault, FaultClass, Outcome};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::agent::actor::work::Work;
 use crate::agent::actor::{Actor, command};
-use crate::agent::hook_host::{BesideHook, HookHost};
+use crate::agent::hook_host::{BesideHook, HookHost, HooksSaid};
+use crate::agent::hook_judge::{HookJudge, OwnPrefix};
 use crate::agent::step::{CompactionRequest, Draft, HookRequest, Input, PROMPTS};
 use crate::definition::instructions::Instruction;
 use crate::hook::answer::{Answer, HookDecision};
-use crate::hook::{HookEvent, HookSet, Merged, RunsBeside};
+use crate::hook::{Hook, HookEvent, HookSet, Merged, RunsBeside};
 use crate::live::setup::Approver;
 use crate::prompt;
 use crate::supervise::Calls;
@@ -74,6 +76,8 @@ impl HookWork {
 pub(super) struct HooksRan {
     then: AfterHooks,
     beside: Vec<BesideHook>,
+    /// What models have cost that they asked.
+    charges: Vec<Charge>,
 }
 
 /// What hooks were run for.
@@ -160,19 +164,50 @@ pub(super) fn host(actor: &Actor, work: &Work) -> HookHost {
     }
 }
 
+/// Returns what asks models for these hooks, if any of them asks one.
+fn judge<'a>(
+    actor: &Actor,
+    hooks: impl IntoIterator<Item = &'a Arc<Hook>>,
+) -> Option<Box<HookJudge>> {
+    hooks.into_iter().find(|hook| HookJudge::is_for(hook))?;
+    Some(Box::new(HookJudge {
+        ports: actor.ports.clone(),
+        attribution: Arc::clone(&actor.prefix.attribution),
+        account: actor.spending.account.clone(),
+        model: actor.spending.model.clone(),
+        rights: actor.machine.rights().clone(),
+        tools: actor.setup.tools.clone(),
+        own: OwnPrefix {
+            preamble: actor.prefix.preamble.clone(),
+            history: actor.prefix.history.clone(),
+            previous: actor.prefix.previous_reply.clone(),
+            last_request: actor.prefix.last_request,
+        },
+    }))
+}
+
 /// Runs hooks for the machine.
 pub(super) fn run(actor: &Actor, request: HookRequest, work: &mut Work) {
-    let host = host(actor, work);
+    let host = HookHost {
+        judge: judge(actor, &request.hooks),
+        ..host(actor, work)
+    };
     work.hooks
         .running
         .start(Uuid::now_v7(), move |cancel| async move {
             let run = request.run;
-            let (said, beside) = host.run(request, cancel).await;
-            let then = AfterHooks::Step {
-                run,
-                said: Box::new(said),
-            };
-            HooksRan { then, beside }
+            let HooksSaid {
+                merged,
+                beside,
+                charges,
+            } = host.run(request, cancel).await;
+            let said = Box::new(merged);
+            let then = AfterHooks::Step { run, said };
+            HooksRan {
+                then,
+                beside,
+                charges,
+            }
         });
 }
 
@@ -193,11 +228,16 @@ pub(super) fn tell(
     work.hooks
         .running
         .start(Uuid::now_v7(), move |cancel| async move {
-            let (said, beside) = host.run(request, cancel).await;
-            let said = Box::new(said);
+            let HooksSaid {
+                merged,
+                beside,
+                charges,
+            } = host.run(request, cancel).await;
+            let said = Box::new(merged);
             HooksRan {
                 then: AfterHooks::Told { event, said },
                 beside,
+                charges,
             }
         });
 }
@@ -224,7 +264,7 @@ pub(super) fn before_compaction(
     let (host, cancel) = (host(actor, work), work.cancel_model.clone());
     let must = compaction_request.overfull;
     Some(Box::pin(async move {
-        let (said, _) = host.run(request, cancel).await;
+        let said = host.run(request, cancel).await.merged;
         let refused = said.ends_run.as_deref().or(said.denied());
         refused.filter(|_| !must).map(prompt::hook::denied)
     }))
@@ -288,12 +328,7 @@ pub(super) fn on_instructions(actor: &Actor, files: &[&Instruction], why: &str, 
 }
 
 /// Returns a request for an event that no step waits for.
-fn request(
-    event: HookEvent,
-    hooks: Vec<Arc<crate::hook::Hook>>,
-    about: &str,
-    own: Value,
-) -> HookRequest {
+fn request(event: HookEvent, hooks: Vec<Arc<Hook>>, about: &str, own: Value) -> HookRequest {
     HookRequest {
         run: 0,
         event,
@@ -367,7 +402,13 @@ fn next_gated(actor: &mut Actor, work: &mut Work) {
     };
     work.hooks.gating = true;
     work.hooks.prompt = Some(Uuid::now_v7());
-    let (host, hooks) = (host(actor, work), now(actor, work));
+    let hooks = now(actor, work);
+    let prompts = [HookEvent::UserPromptSubmit, HookEvent::UserPromptExpansion];
+    let of_prompts = hooks.all().filter(|hook| prompts.contains(&hook.event));
+    let host = HookHost {
+        judge: judge(actor, of_prompts),
+        ..host(actor, work)
+    };
     let start = (!std::mem::replace(&mut work.hooks.started, true)).then(|| start_source(actor));
     work.hooks
         .running
@@ -377,6 +418,7 @@ fn next_gated(actor: &mut Actor, work: &mut Work) {
                 hooks,
                 told: Vec::new(),
                 beside: Vec::new(),
+                charges: Vec::new(),
                 refused: None,
             };
             if let Some(source) = start {
@@ -415,6 +457,7 @@ fn next_gated(actor: &mut Actor, work: &mut Work) {
             HooksRan {
                 then,
                 beside: gate.beside,
+                charges: gate.charges,
             }
         });
 }
@@ -426,6 +469,7 @@ struct Gate {
     /// What the model is told.
     told: Vec<String>,
     beside: Vec<BesideHook>,
+    charges: Vec<Charge>,
     /// Why it may not pass.
     refused: Option<String>,
 }
@@ -444,8 +488,10 @@ impl Gate {
             return;
         }
         let request = request(event, hooks, about, own);
-        let (said, beside) = self.host.run(request, cancel.clone()).await;
-        self.beside.extend(beside);
+        let ran = self.host.run(request, cancel.clone()).await;
+        self.beside.extend(ran.beside);
+        self.charges.extend(ran.charges);
+        let said = ran.merged;
         let texts = said.contexts.iter();
         self.told
             .extend(texts.map(|text| prompt::hook::context(event, "", text)));
@@ -493,7 +539,12 @@ fn text_of(words: &[ContentBlock]) -> String {
 /// Handles hooks that have run; none if posse lost track of them, which counts as if they had not
 /// answered.
 pub(super) fn on_done(actor: &mut Actor, ran: Option<HooksRan>, work: &mut Work) -> Option<Input> {
-    let HooksRan { then, beside } = ran?;
+    let HooksRan {
+        then,
+        beside,
+        charges,
+    } = ran?;
+    actor.spending.owed.extend(charges);
     start_beside(actor, beside, work);
     match then {
         AfterHooks::Step { run, said } => {

@@ -18,8 +18,6 @@ use posse_port::tool::{
 
 /// Maximum number of replies of a model that may use no tools.
 const ANSWER_TURNS: usize = 4;
-/// Maximum number of replies of a model that may use some.
-const NOTE_TURNS: usize = 16;
 /// Time that a tool has to end when it is cancelled.
 const GRACE: Duration = Duration::from_millis(900);
 
@@ -32,13 +30,15 @@ pub(crate) enum SideTools {
     /// None.
     Refused,
     /// These, as far as the rights allow. Nobody is asked for approval.
-    Notes {
+    Allowed {
         /// The tools.
         tools: Toolbox,
         /// The rights.
         rights: Rights,
         /// Files that the model has read in the side query; the agent's own are not changed.
         seen: KnownFiles,
+        /// Maximum number of replies.
+        turns: usize,
     },
 }
 
@@ -49,7 +49,7 @@ impl SideTools {
     pub(super) fn turns(&self) -> usize {
         match self {
             Self::Refused => ANSWER_TURNS,
-            Self::Notes { .. } => NOTE_TURNS,
+            Self::Allowed { turns, .. } => *turns,
         }
     }
 
@@ -98,10 +98,11 @@ impl SideTools {
         tool: &str,
         input: &RawJson,
     ) -> Result<(&Toolbox, &Rights, &KnownFiles, Intent), String> {
-        let Self::Notes {
+        let Self::Allowed {
             tools,
             rights,
             seen,
+            ..
         } = self
         else {
             return Err(NO_TOOLS.to_owned());

@@ -317,3 +317,49 @@ fn a_server_says_json_or_nothing() {
     let deny = r#"{"decision": "block", "reason": "r"}"#;
     assert_eq!(denied(&interpret(&server, &said(0, deny, ""))), Some("r"));
 }
+
+#[test]
+fn a_model_says_whether_it_holds_and_why_not() {
+    let asks = |event, continues| Hook {
+        action: HookAction::Prompt {
+            prompt: "Is it fine?".into(),
+            model: None,
+            continues,
+        },
+        ..hook(event)
+    };
+    let answered = |event, continues, text: &str| {
+        let answer = interpret(&asks(event, continues), &said(0, text, ""));
+        assert_eq!(answer.failure, None, "{text}");
+        answer
+    };
+    let no = "```json\n{\"ok\": false, \"reason\": \"no tests\"}\n```";
+    let yes = answered(HookEvent::PreToolUse, false, r#"{"ok": true}"#);
+    assert_eq!(yes, Answer::default());
+    // The run ends with a call that is refused, unless the hook lets it go on.
+    let answer = answered(HookEvent::PreToolUse, false, no);
+    assert_eq!(denied(&answer), Some("no tests"));
+    assert_eq!(answer.ends_run.as_deref(), Some("no tests"));
+    let answer = answered(HookEvent::PreToolUse, true, no);
+    assert_eq!(
+        (denied(&answer), &answer.ends_run),
+        (Some("no tests"), &None)
+    );
+    // At its end the agent goes on, unless that is of no use.
+    let answer = answered(HookEvent::Stop, false, no);
+    assert_eq!(
+        (denied(&answer), &answer.ends_run),
+        (Some("no tests"), &None)
+    );
+    let never = r#"{"ok": false, "reason": "no network", "impossible": true}"#;
+    let answer = answered(HookEvent::Stop, false, never);
+    assert_eq!(answer.decision, None);
+    assert_eq!(answer.message.as_deref(), Some("no network"));
+    for broken in ["fine", "{}", r#"{"ok": "yes"}"#, "{\"ok\": true"] {
+        let answer = interpret(&asks(HookEvent::Stop, true), &said(0, broken, ""));
+        assert!(
+            answer.failure.is_some() && answer.decision.is_none(),
+            "{broken}"
+        );
+    }
+}
