@@ -1,12 +1,14 @@
 //! Hooks of an agent: started beside it, and heard as inputs. A person's prompt waits until its
 //! hooks have let it pass.
 
+mod gate;
+mod told;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use posse_port::BoxFuture;
 use posse_port::store::Charge;
-use posse_protocol::{Command, ContentBlock, EntryKind, Fault, FaultClass, Outcome};
+use posse_protocol::{Command, ContentBlock, Fault, FaultClass, Outcome};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -14,13 +16,17 @@ use crate::agent::actor::work::Work;
 use crate::agent::actor::{Actor, command};
 use crate::agent::hook_host::{BesideHook, HookHost, HooksSaid};
 use crate::agent::hook_judge::{HookJudge, OwnPrefix};
-use crate::agent::step::{CompactionRequest, Draft, HookRequest, Input, PROMPTS};
-use crate::definition::instructions::Instruction;
+use crate::agent::step::{HookRequest, Input};
 use crate::hook::answer::{Answer, HookDecision};
 use crate::hook::{Hook, HookEvent, HookSet, Merged, RunsBeside};
 use crate::live::setup::Approver;
 use crate::prompt;
 use crate::supervise::Calls;
+
+pub(super) use crate::agent::actor::hooks::gate::gate;
+pub(super) use crate::agent::actor::hooks::told::{
+    before_compaction, end_session, on_asked, on_entries, on_instructions, on_run_ended,
+};
 
 /// Hooks of an agent that run, and what waits for them.
 pub(super) struct HookWork {
@@ -242,91 +248,6 @@ pub(super) fn tell(
         });
 }
 
-/// Returns what waits for the hooks that may keep a history from being replaced, and why they do;
-/// none if there are none. One that is too large for the model is replaced in any case.
-pub(super) fn before_compaction(
-    actor: &Actor,
-    compaction_request: &CompactionRequest,
-    work: &mut Work,
-) -> Option<BoxFuture<'static, Option<String>>> {
-    let trigger = match compaction_request.auto {
-        true => "auto",
-        false => "manual",
-    };
-    work.hooks.compaction = trigger;
-    let event = HookEvent::PreCompact;
-    let hooks = now(actor, work).matching(event, trigger).hooks;
-    if hooks.is_empty() {
-        return None;
-    }
-    let own = json!({ "trigger": trigger, "custom_instructions": compaction_request.keep });
-    let request = request(event, hooks, trigger, own);
-    let (host, cancel) = (host(actor, work), work.cancel_model.clone());
-    let must = compaction_request.overfull;
-    Some(Box::pin(async move {
-        let said = host.run(request, cancel).await.merged;
-        let refused = said.ends_run.as_deref().or(said.denied());
-        refused.filter(|_| !must).map(prompt::hook::denied)
-    }))
-}
-
-/// Tells hooks of entries that are stored.
-pub(super) fn on_entries(actor: &Actor, entries: &[Draft], work: &mut Work) {
-    for entry in entries {
-        match entry.kind {
-            EntryKind::Compaction => {
-                let trigger = work.hooks.compaction;
-                let own = || {
-                    json!({
-                        "trigger": trigger,
-                        "compact_summary": text_of(&entry.message.content),
-                    })
-                };
-                tell(actor, HookEvent::PostCompact, trigger, own, work);
-                let own = || json!({ "source": "compact" });
-                if actor.role.is_main() {
-                    tell(actor, HookEvent::SessionStart, "compact", own, work);
-                }
-            }
-            EntryKind::Reply if actor.role.is_main() => {
-                let text = text_of(&entry.message.content);
-                let id = entry.reply.as_ref().map(|facts| facts.id.as_str());
-                let own = || {
-                    json!({
-                        "turn_id": work.hooks.prompt,
-                        "message_id": id,
-                        "index": 0,
-                        "final": true,
-                        "delta": text,
-                    })
-                };
-                if !text.is_empty() {
-                    let own = own();
-                    tell(actor, HookEvent::MessageDisplay, "", || own, work);
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Tells hooks of memory files that are read.
-pub(super) fn on_instructions(actor: &Actor, files: &[&Instruction], why: &str, work: &mut Work) {
-    let home = actor.setup.workspace.home.as_ref();
-    for file in files {
-        let is_users = !file.path.starts_with(&actor.setup.workspace.cwd)
-            && home.is_some_and(|home| file.path.starts_with(home));
-        let own = || {
-            json!({
-                "file_path": file.path,
-                "memory_type": if is_users { "User" } else { "Project" },
-                "load_reason": why,
-            })
-        };
-        tell(actor, HookEvent::InstructionsLoaded, why, own, work);
-    }
-}
-
 /// Returns a request for an event that no step waits for.
 fn request(event: HookEvent, hooks: Vec<Arc<Hook>>, about: &str, own: Value) -> HookRequest {
     HookRequest {
@@ -340,200 +261,6 @@ fn request(event: HookEvent, hooks: Vec<Arc<Hook>>, about: &str, own: Value) -> 
             _ => Map::new(),
         },
     }
-}
-
-/// Holds back a command that begins a run while its hooks decide. Returns any other.
-pub(super) fn gate(actor: &mut Actor, command: Command, work: &mut Work) -> Option<Command> {
-    let begins = matches!(
-        command,
-        Command::Prompt(_) | Command::Skill { .. } | Command::Team { .. } | Command::Continue
-    );
-    if !actor.role.is_main() || !begins {
-        return Some(command);
-    }
-    if !std::mem::replace(&mut work.hooks.greeted, true) {
-        let files = actor.session.setup.spawning.instructions.as_ref();
-        let files = files.map(|files| Arc::clone(&files.at_start));
-        let files: Vec<&Instruction> = files
-            .iter()
-            .flat_map(|it| it.iter().map(|f| &**f))
-            .collect();
-        on_instructions(actor, &files, "session_start", work);
-    }
-    if work.hooks.held.is_empty() && !is_gated(actor, &command, work) {
-        work.hooks.started = true;
-        work.hooks.prompt = Some(Uuid::now_v7());
-        return Some(command);
-    }
-    if work.hooks.held.len() >= PROMPTS {
-        command::warn(
-            actor,
-            "too many prompts are waiting; this one was not accepted".into(),
-        );
-        return None;
-    }
-    work.hooks.held.push_back(command);
-    next_gated(actor, work);
-    None
-}
-
-/// Returns true if a command has hooks that decide about it.
-fn is_gated(actor: &Actor, command: &Command, work: &Work) -> bool {
-    let hooks = now(actor, work);
-    let starts =
-        !work.hooks.started && (hooks.has(HookEvent::SessionStart) || hooks.has(HookEvent::Setup));
-    let prompts = match command {
-        Command::Prompt(_) | Command::Team { .. } => hooks.has(HookEvent::UserPromptSubmit),
-        Command::Skill { .. } => {
-            hooks.has(HookEvent::UserPromptSubmit) || hooks.has(HookEvent::UserPromptExpansion)
-        }
-        _ => false,
-    };
-    starts || prompts
-}
-
-/// Runs the hooks of the next command that waits.
-fn next_gated(actor: &mut Actor, work: &mut Work) {
-    if work.hooks.gating {
-        return;
-    }
-    let Some(command) = work.hooks.held.pop_front() else {
-        return;
-    };
-    work.hooks.gating = true;
-    work.hooks.prompt = Some(Uuid::now_v7());
-    let hooks = now(actor, work);
-    let prompts = [HookEvent::UserPromptSubmit, HookEvent::UserPromptExpansion];
-    let of_prompts = hooks.all().filter(|hook| prompts.contains(&hook.event));
-    let host = HookHost {
-        judge: judge(actor, of_prompts),
-        ..host(actor, work)
-    };
-    let start = (!std::mem::replace(&mut work.hooks.started, true)).then(|| start_source(actor));
-    work.hooks
-        .running
-        .start(Uuid::now_v7(), move |cancel| async move {
-            let mut gate = Gate {
-                host,
-                hooks,
-                told: Vec::new(),
-                beside: Vec::new(),
-                charges: Vec::new(),
-                refused: None,
-            };
-            if let Some(source) = start {
-                // No prompt is worked on yet.
-                let before = HookHost {
-                    prompt: None,
-                    ..gate.host.clone()
-                };
-                let after = std::mem::replace(&mut gate.host, before);
-                let own = json!({ "source": source });
-                gate.pass(HookEvent::SessionStart, source, own, &cancel)
-                    .await;
-                gate.host = after;
-            }
-            let (name, arguments, text) = words(&command);
-            if let Some(name) = name {
-                let own = json!({
-                    "expansion_type": "slash_command",
-                    "command_name": name,
-                    "command_args": arguments,
-                    "prompt": text,
-                });
-                gate.pass(HookEvent::UserPromptExpansion, name, own, &cancel)
-                    .await;
-            }
-            if !matches!(command, Command::Continue) {
-                let own = json!({ "prompt": text });
-                gate.pass(HookEvent::UserPromptSubmit, "", own, &cancel)
-                    .await;
-            }
-            let then = AfterHooks::Command {
-                command: Box::new(command),
-                told: gate.told,
-                refused: gate.refused,
-            };
-            HooksRan {
-                then,
-                beside: gate.beside,
-                charges: gate.charges,
-            }
-        });
-}
-
-/// Hooks that a command has to pass.
-struct Gate {
-    host: HookHost,
-    hooks: Arc<HookSet>,
-    /// What the model is told.
-    told: Vec<String>,
-    beside: Vec<BesideHook>,
-    charges: Vec<Charge>,
-    /// Why it may not pass.
-    refused: Option<String>,
-}
-
-impl Gate {
-    /// Runs the hooks of an event, unless an earlier one has refused.
-    async fn pass(
-        &mut self,
-        event: HookEvent,
-        about: &str,
-        own: Value,
-        cancel: &tokio_util::sync::CancellationToken,
-    ) {
-        let hooks = self.hooks.matching(event, about).hooks;
-        if hooks.is_empty() || self.refused.is_some() {
-            return;
-        }
-        let request = request(event, hooks, about, own);
-        let ran = self.host.run(request, cancel.clone()).await;
-        self.beside.extend(ran.beside);
-        self.charges.extend(ran.charges);
-        let said = ran.merged;
-        let texts = said.contexts.iter();
-        self.told
-            .extend(texts.map(|text| prompt::hook::context(event, "", text)));
-        if let Some(prompt) = &said.more.first_prompt {
-            self.told.push(prompt.clone());
-        }
-        let refusal = said.ends_run.clone();
-        let denied = said.denied().map(str::to_owned);
-        self.refused = refusal
-            .or(denied.filter(|_| event != HookEvent::SessionStart))
-            .map(|why| prompt::hook::refused_prompt(event, &why));
-    }
-}
-
-/// Returns where a session comes from.
-fn start_source(actor: &Actor) -> &'static str {
-    match actor.birth.is_some() {
-        true if actor.prefix.history.encoded_entries().is_empty() => "startup",
-        true => "fork",
-        false => "resume",
-    }
-}
-
-/// Returns the skill, its arguments and the text of a command.
-fn words(command: &Command) -> (Option<&str>, &str, String) {
-    match command {
-        Command::Prompt(words) | Command::Team { words, .. } => (None, "", text_of(words)),
-        Command::Skill {
-            name,
-            arguments,
-            words,
-        } => (Some(name), arguments, text_of(words)),
-        _ => (None, "", String::new()),
-    }
-}
-
-fn text_of(words: &[ContentBlock]) -> String {
-    let texts = words.iter().filter_map(|block| match block {
-        ContentBlock::Text { text } => Some(text.as_str()),
-        _ => None,
-    });
-    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// Handles hooks that have run; none if posse lost track of them, which counts as if they had not
@@ -579,7 +306,7 @@ pub(super) fn on_done(actor: &mut Actor, ran: Option<HooksRan>, work: &mut Work)
                     command::receive(actor, *command, work)
                 }
             };
-            next_gated(actor, work);
+            gate::next_gated(actor, work);
             input
         }
     }
@@ -626,62 +353,10 @@ pub(super) fn on_beside_done(actor: &mut Actor, ran: Option<RanBeside>) -> Optio
     }
 }
 
-/// Runs the hooks of the session's end, and waits for them.
-pub(super) async fn end_session(actor: &Actor, work: &mut Work) {
-    let hooks = now(actor, work)
-        .matching(HookEvent::SessionEnd, "other")
-        .hooks;
-    if hooks.is_empty() || !actor.role.is_main() || !work.hooks.started {
-        return;
-    }
-    let own = json!({ "reason": "other" });
-    let request = request(HookEvent::SessionEnd, hooks, "other", own);
-    let host = host(actor, work);
-    let cancel = tokio_util::sync::CancellationToken::new();
-    drop(host.run(request, cancel).await);
-}
-
-/// Tells hooks of how a run has ended, if a fault has ended it.
-pub(super) fn on_run_ended(actor: &Actor, outcome: &Outcome, text: &str, work: &mut Work) {
-    if let Outcome::Failed(fault) | Outcome::Paused(fault) = outcome {
-        let error = error_word(fault.class);
-        let own = || {
-            json!({
-                "error": error,
-                "error_details": fault.message,
-                "last_assistant_message": text,
-            })
-        };
-        tell(actor, HookEvent::StopFailure, error, own, work);
-    }
-}
-
-/// Returns the ecosystem's word for a fault.
-fn error_word(class: FaultClass) -> &'static str {
-    match class {
-        FaultClass::Busy => "rate_limit",
-        FaultClass::Authentication | FaultClass::Permission => "authentication_failed",
-        FaultClass::Billing => "billing_error",
-        FaultClass::InvalidRequest | FaultClass::TooLarge => "invalid_request",
-        FaultClass::NotFound => "model_not_found",
-        FaultClass::Provider | FaultClass::Connection | FaultClass::Unreachable => "server_error",
-        _ => "unknown",
-    }
-}
-
-/// Tells hooks that a person is asked.
-pub(super) fn on_asked(actor: &Actor, tool: &str, why: &str, work: &mut Work) {
-    let own = || {
-        json!({
-            "message": format!("permission to use {tool}: {why}"),
-            "notification_type": "permission_prompt",
-        })
-    };
-    tell(
-        actor,
-        HookEvent::Notification,
-        "permission_prompt",
-        own,
-        work,
-    );
+fn text_of(words: &[ContentBlock]) -> String {
+    let texts = words.iter().filter_map(|block| match block {
+        ContentBlock::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
 }

@@ -1,0 +1,210 @@
+//! Hooks that a person's command has to pass before it begins a run.
+
+use std::sync::Arc;
+
+use posse_port::store::Charge;
+use posse_protocol::Command;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::agent::actor::hooks::{
+    AfterHooks, HooksRan, host, judge, now, on_instructions, request, text_of,
+};
+use crate::agent::actor::work::Work;
+use crate::agent::actor::{Actor, command};
+use crate::agent::hook_host::{BesideHook, HookHost};
+use crate::agent::step::PROMPTS;
+use crate::definition::instructions::Instruction;
+use crate::hook::{HookEvent, HookSet};
+use crate::prompt;
+
+/// Holds back a command that begins a run while its hooks decide. Returns any other.
+pub(in crate::agent::actor) fn gate(
+    actor: &mut Actor,
+    command: Command,
+    work: &mut Work,
+) -> Option<Command> {
+    let begins = matches!(
+        command,
+        Command::Prompt(_) | Command::Skill { .. } | Command::Team { .. } | Command::Continue
+    );
+    if !actor.role.is_main() || !begins {
+        return Some(command);
+    }
+    if !std::mem::replace(&mut work.hooks.greeted, true) {
+        let files = actor.session.setup.spawning.instructions.as_ref();
+        let files = files.map(|files| Arc::clone(&files.at_start));
+        let files: Vec<&Instruction> = files
+            .iter()
+            .flat_map(|it| it.iter().map(|f| &**f))
+            .collect();
+        on_instructions(actor, &files, "session_start", work);
+    }
+    if work.hooks.held.is_empty() && !is_gated(actor, &command, work) {
+        work.hooks.started = true;
+        work.hooks.prompt = Some(Uuid::now_v7());
+        return Some(command);
+    }
+    if work.hooks.held.len() >= PROMPTS {
+        command::warn(
+            actor,
+            "too many prompts are waiting; this one was not accepted".into(),
+        );
+        return None;
+    }
+    work.hooks.held.push_back(command);
+    next_gated(actor, work);
+    None
+}
+
+/// Returns true if a command has hooks that decide about it.
+fn is_gated(actor: &Actor, command: &Command, work: &Work) -> bool {
+    let hooks = now(actor, work);
+    let starts =
+        !work.hooks.started && (hooks.has(HookEvent::SessionStart) || hooks.has(HookEvent::Setup));
+    let prompts = match command {
+        Command::Prompt(_) | Command::Team { .. } => hooks.has(HookEvent::UserPromptSubmit),
+        Command::Skill { .. } => {
+            hooks.has(HookEvent::UserPromptSubmit) || hooks.has(HookEvent::UserPromptExpansion)
+        }
+        _ => false,
+    };
+    starts || prompts
+}
+
+/// Runs the hooks of the next command that waits.
+pub(super) fn next_gated(actor: &mut Actor, work: &mut Work) {
+    if work.hooks.gating {
+        return;
+    }
+    let Some(command) = work.hooks.held.pop_front() else {
+        return;
+    };
+    work.hooks.gating = true;
+    work.hooks.prompt = Some(Uuid::now_v7());
+    let hooks = now(actor, work);
+    let prompts = [HookEvent::UserPromptSubmit, HookEvent::UserPromptExpansion];
+    let of_prompts = hooks.all().filter(|hook| prompts.contains(&hook.event));
+    let host = HookHost {
+        judge: judge(actor, of_prompts),
+        ..host(actor, work)
+    };
+    let start = (!std::mem::replace(&mut work.hooks.started, true)).then(|| start_source(actor));
+    work.hooks
+        .running
+        .start(Uuid::now_v7(), move |cancel| async move {
+            let mut gate = Gate {
+                host,
+                hooks,
+                told: Vec::new(),
+                beside: Vec::new(),
+                charges: Vec::new(),
+                refused: None,
+            };
+            if let Some(source) = start {
+                // No prompt is worked on yet.
+                let before = HookHost {
+                    prompt: None,
+                    ..gate.host.clone()
+                };
+                let after = std::mem::replace(&mut gate.host, before);
+                let own = json!({ "source": source });
+                gate.pass(HookEvent::SessionStart, source, own, &cancel)
+                    .await;
+                gate.host = after;
+            }
+            let (name, arguments, text) = words(&command);
+            if let Some(name) = name {
+                let own = json!({
+                    "expansion_type": "slash_command",
+                    "command_name": name,
+                    "command_args": arguments,
+                    "prompt": text,
+                });
+                gate.pass(HookEvent::UserPromptExpansion, name, own, &cancel)
+                    .await;
+            }
+            if !matches!(command, Command::Continue) {
+                let own = json!({ "prompt": text });
+                gate.pass(HookEvent::UserPromptSubmit, "", own, &cancel)
+                    .await;
+            }
+            let then = AfterHooks::Command {
+                command: Box::new(command),
+                told: gate.told,
+                refused: gate.refused,
+            };
+            HooksRan {
+                then,
+                beside: gate.beside,
+                charges: gate.charges,
+            }
+        });
+}
+
+/// Hooks that a command has to pass.
+struct Gate {
+    host: HookHost,
+    hooks: Arc<HookSet>,
+    /// What the model is told.
+    told: Vec<String>,
+    beside: Vec<BesideHook>,
+    charges: Vec<Charge>,
+    /// Why it may not pass.
+    refused: Option<String>,
+}
+
+impl Gate {
+    /// Runs the hooks of an event, unless an earlier one has refused.
+    async fn pass(
+        &mut self,
+        event: HookEvent,
+        about: &str,
+        own: Value,
+        cancel: &CancellationToken,
+    ) {
+        let hooks = self.hooks.matching(event, about).hooks;
+        if hooks.is_empty() || self.refused.is_some() {
+            return;
+        }
+        let request = request(event, hooks, about, own);
+        let ran = self.host.run(request, cancel.clone()).await;
+        self.beside.extend(ran.beside);
+        self.charges.extend(ran.charges);
+        let said = ran.merged;
+        let texts = said.contexts.iter();
+        self.told
+            .extend(texts.map(|text| prompt::hook::context(event, "", text)));
+        if let Some(prompt) = &said.more.first_prompt {
+            self.told.push(prompt.clone());
+        }
+        let refusal = said.ends_run.clone();
+        let denied = said.denied().map(str::to_owned);
+        self.refused = refusal
+            .or(denied.filter(|_| event != HookEvent::SessionStart))
+            .map(|why| prompt::hook::refused_prompt(event, &why));
+    }
+}
+
+/// Returns where a session comes from.
+fn start_source(actor: &Actor) -> &'static str {
+    match actor.birth.is_some() {
+        true if actor.prefix.history.encoded_entries().is_empty() => "startup",
+        true => "fork",
+        false => "resume",
+    }
+}
+
+/// Returns the skill, its arguments and the text of a command.
+fn words(command: &Command) -> (Option<&str>, &str, String) {
+    match command {
+        Command::Prompt(words) | Command::Team { words, .. } => (None, "", text_of(words)),
+        Command::Skill {
+            name,
+            arguments,
+            words,
+        } => (Some(name), arguments, text_of(words)),
+        _ => (None, "", String::new()),
+    }
+}

@@ -1,0 +1,170 @@
+//! Events that hooks are told of: entries, files, ends. They decide about none of them, but for
+//! compactions.
+
+use posse_port::BoxFuture;
+use posse_protocol::{EntryKind, FaultClass, Outcome};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::actor::Actor;
+use crate::agent::actor::hooks::{host, now, request, tell, text_of};
+use crate::agent::actor::work::Work;
+use crate::agent::step::{CompactionRequest, Draft};
+use crate::definition::instructions::Instruction;
+use crate::hook::HookEvent;
+use crate::prompt;
+
+/// Returns what waits for the hooks that may keep a history from being replaced, and why they do;
+/// none if there are none. One that is too large for the model is replaced in any case.
+pub(in crate::agent::actor) fn before_compaction(
+    actor: &Actor,
+    compaction_request: &CompactionRequest,
+    work: &mut Work,
+) -> Option<BoxFuture<'static, Option<String>>> {
+    let trigger = match compaction_request.auto {
+        true => "auto",
+        false => "manual",
+    };
+    work.hooks.compaction = trigger;
+    let event = HookEvent::PreCompact;
+    let hooks = now(actor, work).matching(event, trigger).hooks;
+    if hooks.is_empty() {
+        return None;
+    }
+    let own = json!({ "trigger": trigger, "custom_instructions": compaction_request.keep });
+    let request = request(event, hooks, trigger, own);
+    let (host, cancel) = (host(actor, work), work.cancel_model.clone());
+    let must = compaction_request.overfull;
+    Some(Box::pin(async move {
+        let said = host.run(request, cancel).await.merged;
+        let refused = said.ends_run.as_deref().or(said.denied());
+        refused.filter(|_| !must).map(prompt::hook::denied)
+    }))
+}
+
+/// Tells hooks of entries that are stored.
+pub(in crate::agent::actor) fn on_entries(actor: &Actor, entries: &[Draft], work: &mut Work) {
+    for entry in entries {
+        match entry.kind {
+            EntryKind::Compaction => {
+                let trigger = work.hooks.compaction;
+                let own = || {
+                    json!({
+                        "trigger": trigger,
+                        "compact_summary": text_of(&entry.message.content),
+                    })
+                };
+                tell(actor, HookEvent::PostCompact, trigger, own, work);
+                let own = || json!({ "source": "compact" });
+                if actor.role.is_main() {
+                    tell(actor, HookEvent::SessionStart, "compact", own, work);
+                }
+            }
+            EntryKind::Reply if actor.role.is_main() => {
+                let text = text_of(&entry.message.content);
+                let id = entry.reply.as_ref().map(|facts| facts.id.as_str());
+                let own = || {
+                    json!({
+                        "turn_id": work.hooks.prompt,
+                        "message_id": id,
+                        "index": 0,
+                        "final": true,
+                        "delta": text,
+                    })
+                };
+                if !text.is_empty() {
+                    let own = own();
+                    tell(actor, HookEvent::MessageDisplay, "", || own, work);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Tells hooks of memory files that are read.
+pub(in crate::agent::actor) fn on_instructions(
+    actor: &Actor,
+    files: &[&Instruction],
+    why: &str,
+    work: &mut Work,
+) {
+    let home = actor.setup.workspace.home.as_ref();
+    for file in files {
+        let is_users = !file.path.starts_with(&actor.setup.workspace.cwd)
+            && home.is_some_and(|home| file.path.starts_with(home));
+        let own = || {
+            json!({
+                "file_path": file.path,
+                "memory_type": if is_users { "User" } else { "Project" },
+                "load_reason": why,
+            })
+        };
+        tell(actor, HookEvent::InstructionsLoaded, why, own, work);
+    }
+}
+
+/// Runs the hooks of the session's end, and waits for them.
+pub(in crate::agent::actor) async fn end_session(actor: &Actor, work: &mut Work) {
+    let hooks = now(actor, work)
+        .matching(HookEvent::SessionEnd, "other")
+        .hooks;
+    if hooks.is_empty() || !actor.role.is_main() || !work.hooks.started {
+        return;
+    }
+    let own = json!({ "reason": "other" });
+    let request = request(HookEvent::SessionEnd, hooks, "other", own);
+    let host = host(actor, work);
+    let cancel = CancellationToken::new();
+    drop(host.run(request, cancel).await);
+}
+
+/// Tells hooks of how a run has ended, if a fault has ended it.
+pub(in crate::agent::actor) fn on_run_ended(
+    actor: &Actor,
+    outcome: &Outcome,
+    text: &str,
+    work: &mut Work,
+) {
+    if let Outcome::Failed(fault) | Outcome::Paused(fault) = outcome {
+        let error = error_word(fault.class);
+        let own = || {
+            json!({
+                "error": error,
+                "error_details": fault.message,
+                "last_assistant_message": text,
+            })
+        };
+        tell(actor, HookEvent::StopFailure, error, own, work);
+    }
+}
+
+/// Returns the ecosystem's word for a fault.
+fn error_word(class: FaultClass) -> &'static str {
+    match class {
+        FaultClass::Busy => "rate_limit",
+        FaultClass::Authentication | FaultClass::Permission => "authentication_failed",
+        FaultClass::Billing => "billing_error",
+        FaultClass::InvalidRequest | FaultClass::TooLarge => "invalid_request",
+        FaultClass::NotFound => "model_not_found",
+        FaultClass::Provider | FaultClass::Connection | FaultClass::Unreachable => "server_error",
+        _ => "unknown",
+    }
+}
+
+/// Tells hooks that a person is asked.
+pub(in crate::agent::actor) fn on_asked(actor: &Actor, tool: &str, why: &str, work: &mut Work) {
+    let own = || {
+        json!({
+            "message": format!("permission to use {tool}: {why}"),
+            "notification_type": "permission_prompt",
+        })
+    };
+    tell(
+        actor,
+        HookEvent::Notification,
+        "permission_prompt",
+        own,
+        work,
+    );
+}
