@@ -3,6 +3,7 @@
 mod background;
 mod ending;
 mod foreground;
+mod variables;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -20,6 +21,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::answer::{headline, tell};
+use crate::bash::variables::with_variables;
 use crate::capture::Capture;
 use crate::command_disk;
 use crate::live_sink::LiveSink;
@@ -112,6 +114,7 @@ impl Bash {
                 path.display()
             )));
         }
+        let command = &*with_variables(command, &workspace.variables());
         let prepared = self
             .prepare(command, tier.held_in(&context.place), context)
             .await?;

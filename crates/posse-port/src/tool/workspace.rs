@@ -63,6 +63,12 @@ impl Workspace {
         self.roots.iter().chain(notes).map(PathBuf::as_path)
     }
 
+    /// Returns the directory with the variables that hooks set for the commands of the session. No
+    /// command can write there.
+    pub fn variables(&self) -> PathBuf {
+        self.spill.join("variables")
+    }
+
     /// Returns the workspace of an agent started from here to work in `cwd`: the same without the
     /// notes, which belong to one agent.
     pub fn below(&self, cwd: PathBuf) -> Self {

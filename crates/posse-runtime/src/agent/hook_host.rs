@@ -1,7 +1,10 @@
 //! Runs the hooks of an event side by side, and merges what they say in the order in which they are
 //! declared.
 
+use std::fs::{DirBuilder, File};
 use std::future::poll_fn;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::Poll;
@@ -58,6 +61,10 @@ pub(crate) struct HookHost {
     pub(crate) attended: bool,
     /// What holds the hooks of a repository.
     pub(crate) sandbox: ProcessBoundary,
+    /// The directory for variables of later commands.
+    pub(crate) variables: PathBuf,
+    /// The effort of the agent's model.
+    pub(crate) effort: Option<&'static str>,
     /// What asks models; none for events whose hooks ask none.
     pub(crate) judge: Option<Box<HookJudge>>,
 }
@@ -67,14 +74,16 @@ pub(crate) struct HooksSaid {
     /// What those say that were waited for.
     pub(crate) merged: Merged,
     /// Those that are not waited for.
-    pub(crate) beside: Vec<BesideHook>,
+    pub(crate) beside: Vec<HookRun>,
     /// What the models have cost that they asked.
     pub(crate) charges: Vec<Charge>,
 }
 
-/// A hook that is not waited for.
-pub(crate) struct BesideHook {
+/// A hook that is to be run.
+pub(crate) struct HookRun {
     pub(crate) hook: Arc<Hook>,
+    /// Its place among the hooks of the event.
+    number: usize,
     /// What happened.
     input: Bytes,
     call: Option<String>,
@@ -109,6 +118,8 @@ impl HookHost {
             prompt: None,
             attended: session.approver() != Approver::Nobody,
             sandbox: sandbox(rights),
+            variables: session.rights.workspace().variables(),
+            effort: None,
             judge: None,
         }
     }
@@ -124,27 +135,25 @@ impl HookHost {
             ..
         } = request;
         let input = self.input(event, own);
-        let (beside, waited): (Vec<_>, Vec<_>) = hooks
-            .into_iter()
-            .partition(|hook| hook.beside != RunsBeside::No);
-        let beside = beside.into_iter().map(|hook| BesideHook {
+        let hook_run = |(number, hook)| HookRun {
             hook,
+            number,
             input: input.clone(),
             call: call.clone(),
-        });
-        let beside = beside.collect();
-        let running = waited.iter().map(|hook| {
-            let ask = self.ask(
-                Arc::clone(hook),
-                &about,
-                (input.clone(), call.clone()),
-                &cancel,
-            );
+        };
+        let (beside, waited): (Vec<_>, Vec<_>) = hooks
+            .into_iter()
+            .enumerate()
+            .map(hook_run)
+            .partition(|run| run.hook.beside != RunsBeside::No);
+        let running = waited.iter().map(|run| {
+            let ask = self.ask(run, &about, &cancel);
             Box::pin(ask) as BoxFuture<'_, (Answer, Vec<Charge>)>
         });
         let asked = join_all(running.collect()).await;
         let (answers, charges): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
-        let merged = merge::merge(waited.into_iter().zip(answers));
+        let waited = waited.into_iter().map(|run| run.hook);
+        let merged = merge::merge(waited.zip(answers));
         for remark in &merged.remarks {
             self.sink.emit(EventKind::Warning(remark.clone())).await;
         }
@@ -156,9 +165,8 @@ impl HookHost {
     }
 
     /// Runs a hook that nobody waits for.
-    pub(crate) async fn run_beside(&self, beside: BesideHook, cancel: CancellationToken) -> Answer {
-        let BesideHook { hook, input, call } = beside;
-        let (answer, _) = self.ask(hook, "", (input, call), &cancel).await;
+    pub(crate) async fn run_beside(&self, beside: HookRun, cancel: CancellationToken) -> Answer {
+        let (answer, _) = self.ask(&beside, "", &cancel).await;
         answer
     }
 
@@ -171,7 +179,7 @@ impl HookHost {
             directory: &self.directory,
             prompt: self.prompt,
             mode: self.mode,
-            effort: None,
+            effort: self.effort,
             sub_agent: sub_agent.map(|kind| SubAgentFacts {
                 id: self.sink.agent,
                 kind,
@@ -184,11 +192,11 @@ impl HookHost {
     /// Runs one hook, and tells front ends. Returns what models have cost, too.
     async fn ask(
         &self,
-        hook: Arc<Hook>,
+        run: &HookRun,
         about: &str,
-        (input, call): (Bytes, Option<String>),
         cancel: &CancellationToken,
     ) -> (Answer, Vec<Charge>) {
+        let HookRun { hook, .. } = run;
         let id = Uuid::now_v7();
         let told = |end| {
             EventKind::Hook(Box::new(HookUpdate {
@@ -196,25 +204,23 @@ impl HookHost {
                 event: hook.event.as_str().to_owned(),
                 about: about.to_owned(),
                 title: hook.status_message.clone().unwrap_or_else(|| hook.title()),
-                call: call.clone(),
+                call: run.call.clone(),
                 end,
             }))
         };
         self.sink.emit(told(None)).await;
-        let judge = self.judge.as_ref().filter(|_| HookJudge::is_for(&hook));
+        let judge = self.judge.as_ref().filter(|_| HookJudge::is_for(hook));
         let Judged { returned, charges } = match judge {
             Some(judge) => {
-                let input = String::from_utf8_lossy(&input);
-                judge.ask(&hook, &input, cancel).await
+                let input = String::from_utf8_lossy(&run.input);
+                judge.ask(hook, &input, cancel).await
             }
             None => Judged {
-                returned: self
-                    .run_target(&hook, id, (input, call.clone()), cancel)
-                    .await,
+                returned: self.run_target(run, id, cancel).await,
                 charges: Vec::new(),
             },
         };
-        let answer = interpret(&hook, &returned);
+        let answer = interpret(hook, &returned);
         let end = HookEnd {
             output: cut(&returned.output),
             errors: cut(&returned.errors),
@@ -233,49 +239,75 @@ impl HookHost {
     }
 
     /// Runs what a hook is, unless it asks a model.
-    async fn run_target(
-        &self,
-        hook: &Hook,
-        id: Uuid,
-        (input, call): (Bytes, Option<String>),
-        cancel: &CancellationToken,
-    ) -> HookReturn {
-        match target(hook, &self.project, call.as_deref()) {
-            Ok(target) => {
-                let call = self.call(hook, target, id, input, cancel);
-                self.runner.run(call).await
-            }
-            Err(why) => HookReturn {
-                failure: Some(HookFailure::NotRun(why.to_string())),
-                ..HookReturn::default()
-            },
+    async fn run_target(&self, run: &HookRun, id: Uuid, cancel: &CancellationToken) -> HookReturn {
+        let target = match target(&run.hook, &self.project, run.call.as_deref()) {
+            Ok(target) => target,
+            Err(why) => return not_run(why.to_string()),
+        };
+        match self.call(run, target, id, cancel) {
+            Ok(call) => self.runner.run(call).await,
+            Err(error) => not_run(format!(
+                "the file for its variables cannot be made: {error}"
+            )),
         }
     }
 
     /// Returns a call of a hook.
     fn call(
         &self,
-        hook: &Hook,
+        run: &HookRun,
         target: HookTarget,
         id: Uuid,
-        input: Bytes,
         cancel: &CancellationToken,
-    ) -> HookCall {
-        let boundary = match hook.origin.of_repository {
+    ) -> io::Result<HookCall> {
+        let hook = &run.hook;
+        let mut boundary = match hook.origin.of_repository {
             true => self.sandbox.clone(),
             false => ProcessBoundary::None,
         };
-        HookCall {
+        let mut variables = variables(self.session, &self.project, self.attended);
+        if let Some(effort) = self.effort.filter(|_| hook.event.tells_effort()) {
+            variables.push(("CLAUDE_EFFORT".into(), effort.into()));
+        }
+        if hook.event.sets_variables() && matches!(target, HookTarget::Program { .. }) {
+            let file = self.new_variables(hook.event, run.number)?;
+            if let ProcessBoundary::Sandbox(bounds) = &mut boundary {
+                Arc::make_mut(&mut bounds.confinement)
+                    .write
+                    .push(file.clone());
+            }
+            variables.push(("CLAUDE_ENV_FILE".into(), file.into()));
+        }
+        Ok(HookCall {
             target,
-            input,
+            input: run.input.clone(),
             directory: self.directory.clone(),
             marker: format!("{}.hook.{id}", self.sink.agent),
-            variables: variables(self.session, &self.project, self.attended),
+            variables,
             limit: hook.limit(),
             boundary,
             clock: Arc::clone(&self.clock),
             cancel: cancel.clone(),
-        }
+        })
+    }
+
+    /// Makes an empty file for the variables of a hook, in place of what it set before.
+    fn new_variables(&self, event: HookEvent, number: usize) -> io::Result<PathBuf> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.variables)?;
+        let file = self.variables.join(format!("{event}-{number}.sh"));
+        File::create(&file)?;
+        Ok(file)
+    }
+}
+
+/// Returns what a hook has said that could not be run.
+fn not_run(why: String) -> HookReturn {
+    HookReturn {
+        failure: Some(HookFailure::NotRun(why)),
+        ..HookReturn::default()
     }
 }
 

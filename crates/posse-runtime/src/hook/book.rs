@@ -6,21 +6,58 @@ use crate::hook::HookSet;
 
 /// Hooks that can be replaced. Everyone who shares them sees the change with the next call.
 #[derive(Debug, Default)]
-pub struct HookBook(RwLock<Arc<HookSet>>);
+pub struct HookBook {
+    hooks: RwLock<Arc<HookSet>>,
+    /// What the workspace is to be prepared for before the first prompt.
+    prepares: Option<Preparation>,
+}
+
+/// What a workspace can be prepared for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preparation {
+    /// Work in it for the first time: `--init`.
+    First,
+    /// Further work: `--maintenance`.
+    Maintenance,
+}
+
+impl Preparation {
+    /// Returns the word that hooks know.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::First => "init",
+            Self::Maintenance => "maintenance",
+        }
+    }
+}
 
 impl HookBook {
     /// Returns a book with these hooks.
     pub fn new(hooks: HookSet) -> Self {
-        Self(RwLock::new(Arc::new(hooks)))
+        Self {
+            hooks: RwLock::new(Arc::new(hooks)),
+            prepares: None,
+        }
+    }
+
+    /// Returns the same book for a process that prepares its workspace first.
+    #[must_use]
+    pub fn preparing(self, prepares: Option<Preparation>) -> Self {
+        Self { prepares, ..self }
     }
 
     /// Returns the current hooks.
     pub fn now(&self) -> Arc<HookSet> {
-        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.hooks.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns what the workspace is to be prepared for.
+    pub fn prepares(&self) -> Option<Preparation> {
+        self.prepares
     }
 
     /// Replaces the hooks.
     pub fn replace(&self, hooks: HookSet) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hooks);
+        *self.hooks.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hooks);
     }
 }

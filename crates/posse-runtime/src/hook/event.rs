@@ -313,6 +313,11 @@ impl HookEvent {
         self.tells_effort() || self == Self::UserPromptSubmit || self == Self::UserPromptExpansion
     }
 
+    /// Returns true if its programs may set variables for later commands.
+    pub fn sets_variables(self) -> bool {
+        matches!(self, Self::SessionStart | Self::Setup | Self::FileChanged)
+    }
+
     /// Returns true if its input says with which effort the agent works.
     pub fn tells_effort(self) -> bool {
         self.is_of_tool()

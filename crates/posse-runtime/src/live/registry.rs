@@ -401,6 +401,19 @@ impl Registry {
             .map_or_else(Vec::new, |it| it.shells.values().cloned().collect())
     }
 
+    /// Returns the background runs of an agent that are not over.
+    pub(crate) fn background(&self, agent: AgentId) -> Vec<Arc<Run>> {
+        let live_agents = self.live_agents();
+        let Some(entry) = live_agents.get(&agent) else {
+            return Vec::new();
+        };
+        let run = |task: &Uuid| match entry.shells.get(task) {
+            Some(shell) => Some(Arc::clone(&shell.run)),
+            None => live_agents.get(&AgentId::from(*task))?.who.run.clone(),
+        };
+        entry.live.iter().filter_map(run).collect()
+    }
+
     /// Returns the run with this ID, of an agent or a command, and the agent that owns it.
     pub(crate) fn run(&self, task: Uuid) -> Option<(Arc<Run>, AgentId)> {
         let live_agents = self.live_agents();

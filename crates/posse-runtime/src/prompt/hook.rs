@@ -11,6 +11,10 @@ pub(crate) const ENDED: &str = "Not run: a hook has ended the run.";
 /// Maximum number of characters of what hooks say that a model reads.
 const MOST: usize = 10_000;
 
+/// What people are told if a workspace is to be prepared and nothing prepares it.
+pub(crate) const NO_SETUP: &str =
+    "there are no Setup hooks: --init and --maintenance have nothing to run";
+
 /// Returns why a call is denied.
 pub(crate) fn denied(why: &str) -> String {
     match why.trim() {
@@ -58,6 +62,13 @@ pub(crate) fn changed_input(tool: &str, call: &str, input: &str) -> String {
     reminder(&format!(
         "A hook of the user has changed the input of the {tool} call {call}. It is now:\n{}",
         neutral(&input)
+    ))
+}
+
+/// Returns that a call that was denied may be tried again.
+pub(crate) fn may_retry(tool: &str) -> String {
+    reminder(&format!(
+        "A hook of the user says that you may try the {tool} call again that was denied."
     ))
 }
 

@@ -49,6 +49,17 @@ pub(crate) fn carrying(entry: &str) -> usize {
         .count()
 }
 
+#[tokio::test]
+async fn commands_read_the_variables_of_hooks_first() {
+    let world = World::new();
+    let directory = world.context.workspace.variables();
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("b.sh"), "export WORD=\"$WORD b\"").unwrap();
+    fs::write(directory.join("a.sh"), "export WORD=\"it's a\"\n").unwrap();
+    let command = json!({"command": "printenv WORD"});
+    assert_eq!(world.ok("Bash", command).await, "it's a b\n");
+}
+
 // proves FC-01 (part: bare repositories)
 /// A cloned directory can hold what git takes for a repository, with settings that run programs.
 #[tokio::test]

@@ -3,25 +3,30 @@
 
 mod gate;
 mod told;
+mod transcript;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use posse_port::model::Effort;
 use posse_port::store::Charge;
-use posse_protocol::{Command, ContentBlock, Fault, FaultClass, Outcome};
+use posse_protocol::{Command, ContentBlock, Fault, FaultClass, Outcome, RunKind};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::agent::actor::work::Work;
 use crate::agent::actor::{Actor, command};
-use crate::agent::hook_host::{BesideHook, HookHost, HooksSaid};
+use crate::agent::hook_host::{HookHost, HookRun, HooksSaid};
 use crate::agent::hook_judge::{HookJudge, OwnPrefix};
 use crate::agent::step::{HookRequest, Input};
 use crate::hook::answer::{Answer, HookDecision};
 use crate::hook::{Hook, HookEvent, HookSet, Merged, RunsBeside};
+use crate::live::run::Run;
 use crate::live::setup::Approver;
 use crate::prompt;
 use crate::supervise::Calls;
+
+use crate::agent::actor::hooks::transcript::HookTranscript;
 
 pub(super) use crate::agent::actor::hooks::gate::gate;
 pub(super) use crate::agent::actor::hooks::told::{
@@ -46,6 +51,8 @@ pub(super) struct HookWork {
     prompt: Option<Uuid>,
     /// What the last compaction was made for.
     compaction: &'static str,
+    /// What was said in the session, for hooks.
+    transcript: Option<HookTranscript>,
     /// The hooks of settings as they were looked at last, and with them the agent's own.
     looked: Option<(Arc<HookSet>, Arc<HookSet>)>,
 }
@@ -61,6 +68,7 @@ impl HookWork {
             greeted: false,
             prompt: None,
             compaction: "auto",
+            transcript: None,
             looked: None,
         }
     }
@@ -81,7 +89,7 @@ impl HookWork {
 /// Hooks that have run.
 pub(super) struct HooksRan {
     then: AfterHooks,
-    beside: Vec<BesideHook>,
+    beside: Vec<HookRun>,
     /// What models have cost that they asked.
     charges: Vec<Charge>,
 }
@@ -119,6 +127,9 @@ pub(super) fn look(actor: &mut Actor, work: &mut Work) {
         None => Arc::clone(&now),
     };
     actor.machine.set_hooks(&all);
+    if all.is_empty() {
+        work.hooks.transcript = None;
+    }
     work.hooks.looked = Some((now, all));
 }
 
@@ -145,10 +156,14 @@ fn now(actor: &Actor, work: &Work) -> Arc<HookSet> {
 }
 
 /// Returns what runs the agent's hooks, as of now.
-pub(super) fn host(actor: &Actor, work: &Work) -> HookHost {
+pub(super) fn host(actor: &Actor, work: &mut Work) -> HookHost {
+    if actor.role.is_main() && work.hooks.transcript.is_none() {
+        work.hooks.transcript = Some(HookTranscript::begin(actor));
+    }
     let facts = actor.role.sub_agent().map(|sub| &sub.run.facts);
     let team = actor.role.teammate().map(|it| &it.team_identity);
     let attribution = &actor.prefix.attribution;
+    let choice = actor.ports.model.choice(&actor.prefix.preamble);
     let posse = json!({
         "agent": attribution.agent,
         "path": attribution.path,
@@ -163,7 +178,7 @@ pub(super) fn host(actor: &Actor, work: &Work) -> HookHost {
     HookHost {
         sink: actor.sink.clone(),
         sub_agent: facts.map(|facts| facts.agent_type.clone()),
-        transcript: actor.session.transcript(actor.identity.agent),
+        effort: choice.and_then(|choice| choice.effort.map(Effort::as_str)),
         prompt: work.hooks.prompt,
         attended: actor.machine.approver() != Approver::Nobody,
         ..HookHost::new(&actor.ports, &actor.session, actor.machine.rights(), posse)
@@ -193,7 +208,8 @@ fn judge<'a>(
 }
 
 /// Runs hooks for the machine.
-pub(super) fn run(actor: &Actor, request: HookRequest, work: &mut Work) {
+pub(super) fn run(actor: &Actor, mut request: HookRequest, work: &mut Work) {
+    add_facts(actor, &mut request);
     let host = HookHost {
         judge: judge(actor, &request.hooks),
         ..host(actor, work)
@@ -215,6 +231,38 @@ pub(super) fn run(actor: &Actor, request: HookRequest, work: &mut Work) {
                 charges,
             }
         });
+}
+
+/// Adds what the actor knows about the end of a turn.
+fn add_facts(actor: &Actor, request: &mut HookRequest) {
+    if !matches!(request.event, HookEvent::Stop | HookEvent::SubagentStop) {
+        return;
+    }
+    let agent = actor.identity.agent;
+    let task = |run: &Arc<Run>| {
+        let facts = &run.facts;
+        let mut task = json!({
+            "id": facts.task,
+            "status": "running",
+            "description": facts.description,
+        });
+        match facts.kind {
+            RunKind::Shell => task["type"] = json!("shell"),
+            _ => {
+                task["type"] = json!("subagent");
+                task["agent_type"] = json!(facts.agent_type);
+            }
+        }
+        task
+    };
+    let tasks: Vec<Value> = actor.registry.background(agent).iter().map(task).collect();
+    let own = &mut request.own;
+    own.insert("background_tasks".into(), json!(tasks));
+    own.insert("session_crons".into(), json!([]));
+    if request.event == HookEvent::SubagentStop {
+        let transcript = HookTranscript::begin(actor);
+        own.insert("agent_transcript_path".into(), json!(transcript.path()));
+    }
 }
 
 /// Runs hooks of an event that has happened. What they say is told with the next entry.
@@ -313,7 +361,7 @@ pub(super) fn on_done(actor: &mut Actor, ran: Option<HooksRan>, work: &mut Work)
 }
 
 /// Starts hooks that nothing waits for.
-fn start_beside(actor: &Actor, beside: Vec<BesideHook>, work: &mut Work) {
+fn start_beside(actor: &Actor, beside: Vec<HookRun>, work: &mut Work) {
     for one in beside {
         let host = host(actor, work);
         let rewakes = one.hook.beside == RunsBeside::Rewakes;

@@ -75,6 +75,8 @@ pub(super) enum HookStage {
     Operating(Vec<Operation>),
     /// What is added to its outcome, which is stored.
     After(CallOutcome),
+    /// Whether the model may try it again: it was denied without asking anybody.
+    Denied(CallOutcome),
 }
 
 /// What hooks have said about a call.
@@ -272,6 +274,33 @@ pub(super) fn after(
     );
     call.phase = CallPhase::Hooked(run, HookStage::After(outcome.clone()));
     true
+}
+
+/// Denies a call that nobody was asked about. Hooks may say that the model may try it again.
+pub(super) fn deny_unasked(
+    machine: &mut Machine,
+    decision: &mut Decision,
+    index: usize,
+    why: String,
+) {
+    tools::deny(machine, decision, index, why.clone());
+    let State::Acting(acting) = &mut machine.state else {
+        return;
+    };
+    let call = &mut acting.calls[index];
+    let event = HookEvent::PermissionDenied;
+    let hooks = matching(&machine.rights, event, call).hooks;
+    let CallPhase::Done(outcome) = &call.phase else {
+        return;
+    };
+    if hooks.is_empty() {
+        return;
+    }
+    let outcome = outcome.clone();
+    let mut own = own_of_call(call, true);
+    own.insert("reason".into(), json!(why));
+    let run = start(&mut machine.rights.hooks, event, hooks, call, own, decision);
+    call.phase = CallPhase::Hooked(run, HookStage::Denied(outcome));
 }
 
 /// What is known of a call that ran, beside its outcome.
@@ -493,6 +522,17 @@ fn on_call_hooked(
                 return;
             };
             return tools::end_call(machine, decision, index, failure(why), RanFacts::default());
+        }
+        HookStage::Denied(outcome) => {
+            let event = HookEvent::PermissionDenied;
+            let retry = said.more.retry.then(|| prompt::hook::may_retry(&call.tool));
+            call.hooks.words.extend(retry);
+            call.hooks.words.extend(contexts(event, &call.tool, &said));
+            call.phase = CallPhase::Done(outcome);
+            if let Some(why) = ends {
+                let outcome = ended_by(decision, event, &why);
+                return tools::stop(machine, decision, outcome);
+            }
         }
         HookStage::After(mut outcome) => {
             let event = match outcome.is_error {
@@ -723,7 +763,7 @@ impl OpenToolCall {
             return;
         };
         self.phase = CallPhase::Done(match stage {
-            HookStage::After(outcome) => outcome,
+            HookStage::After(outcome) | HookStage::Denied(outcome) => outcome,
             HookStage::Before | HookStage::Asking(_) => {
                 failure(self.with_output(NOT_RUN.to_owned()))
             }

@@ -123,7 +123,9 @@ fn decide(machine: &mut Machine, decision: &mut Decision, index: usize) {
             call.not_run(asking::unasked());
         }
         Verdict::Ask(_) => deny(machine, decision, index, prompt::plan::NOBODY.into()),
-        Verdict::Deny(why) => deny(machine, decision, index, format!("Denied: {why}")),
+        Verdict::Deny(why) => {
+            hooked::deny_unasked(machine, decision, index, format!("Denied: {why}"));
+        }
     }
 }
 
@@ -142,7 +144,7 @@ pub(super) fn ask_person(
         return call.ask(rights.agent, rights.name.clone(), why, decision);
     }
     let why = format!("Denied: approval is required and no one is available to give it: {why}");
-    deny(machine, decision, index, why);
+    hooked::deny_unasked(machine, decision, index, why);
 }
 
 /// Runs a call that somebody has permitted who may. It is judged again: the input may be changed,
@@ -157,7 +159,9 @@ pub(super) fn permit(machine: &mut Machine, decision: &mut Decision, index: usiz
         .as_ref()
         .map(|intent| rights.verdict(&call.tool, intent));
     match verdict {
-        Ok(Verdict::Deny(why)) => deny(machine, decision, index, format!("Denied: {why}")),
+        Ok(Verdict::Deny(why)) => {
+            hooked::deny_unasked(machine, decision, index, format!("Denied: {why}"));
+        }
         Ok(Verdict::Allow | Verdict::Ask(_)) => {
             let consent = call.consent();
             call.run(consent, rights, decision);
@@ -245,7 +249,7 @@ pub(super) fn on_answer(
                 }
                 // Not reported: the person who denied it knows.
                 Answerer::Person => drop(refuse(machine, index, message)),
-                Answerer::Nobody => deny(machine, decision, index, message),
+                Answerer::Nobody => hooked::deny_unasked(machine, decision, index, message),
             }
             if interrupt {
                 return stop(machine, decision, Outcome::Interrupted);

@@ -13,10 +13,10 @@ use crate::agent::actor::hooks::{
 };
 use crate::agent::actor::work::Work;
 use crate::agent::actor::{Actor, command};
-use crate::agent::hook_host::{BesideHook, HookHost};
+use crate::agent::hook_host::{HookHost, HookRun};
 use crate::agent::step::PROMPTS;
 use crate::definition::instructions::Instruction;
-use crate::hook::{HookEvent, HookSet};
+use crate::hook::{HookEvent, HookSet, Preparation, Veto};
 use crate::prompt;
 
 /// Holds back a command that begins a run while its hooks decide. Returns any other.
@@ -62,7 +62,7 @@ pub(in crate::agent::actor) fn gate(
 fn is_gated(actor: &Actor, command: &Command, work: &Work) -> bool {
     let hooks = now(actor, work);
     let starts =
-        !work.hooks.started && (hooks.has(HookEvent::SessionStart) || hooks.has(HookEvent::Setup));
+        !work.hooks.started && (hooks.has(HookEvent::SessionStart) || preparation(actor).is_some());
     let prompts = match command {
         Command::Prompt(_) | Command::Team { .. } => hooks.has(HookEvent::UserPromptSubmit),
         Command::Skill { .. } => {
@@ -91,6 +91,10 @@ pub(super) fn next_gated(actor: &mut Actor, work: &mut Work) {
         ..host(actor, work)
     };
     let start = (!std::mem::replace(&mut work.hooks.started, true)).then(|| start_source(actor));
+    let trigger = preparation(actor).map(Preparation::as_str);
+    if start.is_some() && trigger.is_some() && !hooks.has(HookEvent::Setup) {
+        command::warn(actor, prompt::hook::NO_SETUP.into());
+    }
     work.hooks
         .running
         .start(Uuid::now_v7(), move |cancel| async move {
@@ -109,6 +113,10 @@ pub(super) fn next_gated(actor: &mut Actor, work: &mut Work) {
                     ..gate.host.clone()
                 };
                 let after = std::mem::replace(&mut gate.host, before);
+                if let Some(trigger) = trigger {
+                    let own = json!({ "trigger": trigger });
+                    gate.pass(HookEvent::Setup, trigger, own, &cancel).await;
+                }
                 let own = json!({ "source": source });
                 gate.pass(HookEvent::SessionStart, source, own, &cancel)
                     .await;
@@ -149,7 +157,7 @@ struct Gate {
     hooks: Arc<HookSet>,
     /// What the model is told.
     told: Vec<String>,
-    beside: Vec<BesideHook>,
+    beside: Vec<HookRun>,
     charges: Vec<Charge>,
     /// Why it may not pass.
     refused: Option<String>,
@@ -182,9 +190,14 @@ impl Gate {
         let refusal = said.ends_run.clone();
         let denied = said.denied().map(str::to_owned);
         self.refused = refusal
-            .or(denied.filter(|_| event != HookEvent::SessionStart))
+            .or(denied.filter(|_| event.veto() == Veto::Prevents))
             .map(|why| prompt::hook::refused_prompt(event, &why));
     }
+}
+
+/// Returns what the workspace is to be prepared for.
+fn preparation(actor: &Actor) -> Option<Preparation> {
+    actor.session.setup.spawning.hooks.prepares()
 }
 
 /// Returns where a session comes from.

@@ -7,6 +7,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::Actor;
+use crate::agent::actor::hooks::transcript::HookTranscript;
 use crate::agent::actor::hooks::{host, now, request, tell, text_of};
 use crate::agent::actor::work::Work;
 use crate::agent::step::{CompactionRequest, Draft};
@@ -44,6 +45,13 @@ pub(in crate::agent::actor) fn before_compaction(
 
 /// Tells hooks of entries that are stored.
 pub(in crate::agent::actor) fn on_entries(actor: &Actor, entries: &[Draft], work: &mut Work) {
+    if actor.role.is_main() && !entries.is_empty() {
+        match &mut work.hooks.transcript {
+            Some(transcript) => transcript.add(actor, entries),
+            // They are part of the history by now.
+            none => *none = Some(HookTranscript::begin(actor)),
+        }
+    }
     for entry in entries {
         match entry.kind {
             EntryKind::Compaction => {
