@@ -75,6 +75,10 @@ pub struct Worktree {
     /// The tree of uncommitted work copied into it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried: Option<String>,
+    /// True if a hook of the user made it: git knows nothing of it, its branch is empty, and it is
+    /// kept unless a hook removes it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_hook: bool,
 }
 
 /// A worktree that was just made.

@@ -216,6 +216,9 @@ impl Worktrees for GitWorktrees {
     fn changes(&self, worktree: &Worktree) -> BoxFuture<'static, Option<String>> {
         let (worktrees, worktree) = (self.clone(), worktree.clone());
         Box::pin(async move {
+            if worktree.by_hook {
+                return Some(words::BY_HOOK.to_owned());
+            }
             let looked = spawn_blocking(move || end::changes(&worktrees, &worktree)).await;
             looked.unwrap_or_else(|error| Some(look::unseen(WorktreeError::BrokeOff(error))))
         })
@@ -224,6 +227,9 @@ impl Worktrees for GitWorktrees {
     fn release(&self, worktree: &Worktree) -> BoxFuture<'static, Option<String>> {
         let (worktrees, worktree) = (self.clone(), worktree.clone());
         Box::pin(async move {
+            if worktree.by_hook {
+                return Some(words::BY_HOOK.to_owned());
+            }
             let released = spawn_blocking(move || end::release(&worktrees, &worktree)).await;
             released.unwrap_or_else(|error| Some(look::unseen(WorktreeError::BrokeOff(error))))
         })
@@ -233,6 +239,12 @@ impl Worktrees for GitWorktrees {
         let (worktrees, worktree) = (self.clone(), worktree.clone());
         Box::pin(async move {
             let reclaimed = spawn_blocking(move || {
+                if worktree.by_hook {
+                    return match worktree.path.is_dir() {
+                        true => Ok(false),
+                        false => Err(WorktreeError::HookMadeGone(worktree.path)),
+                    };
+                }
                 worktrees.must_be_allowed(&worktree.origin)?;
                 reclaim::reclaim(&worktrees, &worktree)
             });

@@ -301,6 +301,7 @@ mod tests {
             branch: "posse/a".into(),
             base: "3f2a".into(),
             carried: None,
+            by_hook: false,
         };
         let terms = Terms {
             tools: Some(names(&["Read"])),

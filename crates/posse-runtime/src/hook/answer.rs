@@ -92,6 +92,11 @@ pub fn interpret(hook: &Hook, returned: &HookReturn) -> Answer {
         _ => read(hook.event, returned),
     };
     if let Some(why) = &answer.failure
+        && hook.event == HookEvent::WorktreeCreate
+    {
+        // There is no other way to a worktree than this.
+        answer.decision = Some(HookDecision::Deny(why.clone()));
+    } else if let Some(why) = &answer.failure
         && hook.blocks_on_failure()
     {
         let why = format!("it failed, which counts as a refusal (onFailure: block): {why}");

@@ -300,6 +300,10 @@ fn checkout(worktree: &WorktreeEnd) -> String {
         kept,
     } = worktree;
     match kept {
+        Some(kept) if branch.is_empty() => {
+            format!("worktree: {} is kept: {}", shown(path), line(kept))
+        }
+        None if branch.is_empty() => "worktree: removed by a hook".to_owned(),
         Some(kept) => format!(
             "worktree: {} is kept: {}; branch: {branch}, made from {base}",
             shown(path),

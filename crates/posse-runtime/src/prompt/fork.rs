@@ -5,6 +5,8 @@ use std::path::Path;
 use posse_port::text::{neutral, shown};
 use posse_port::worktree::Made;
 
+use crate::prompt::place::on_branch;
+
 /// Tag by which a fork is recognised, even from its history alone.
 pub(crate) const FORK_TAG: &str = "<fork-directive>";
 
@@ -24,12 +26,12 @@ pub fn directive(prompt: &str, told: &[String]) -> String {
 pub fn moved(made: &Made, cwd: &Path) -> String {
     let (here, there) = (shown(&made.worktree.path), shown(&made.worktree.origin));
     let mut text = format!(
-        "You work in a git worktree of your own: {here}, on branch {}, made from {}. Every path \
+        "You work in a git worktree of your own: {here}{}, made from {}. Every path \
          above inside {there} belongs to the original: your copy of the file is at the same place \
          inside {here}, and your working directory is {}. Files may differ from what you have \
          seen: read a file there before you edit it. Commit what you want to keep, and name the \
          commit in your report.",
-        made.worktree.branch,
+        on_branch(&made.worktree),
         neutral(&made.base),
         shown(cwd)
     );

@@ -125,15 +125,20 @@ pub(super) fn framed(end: &Notification, most: usize) -> String {
     }) = &end.worktree
     {
         let (path, branch) = (path.display().to_string(), inside(branch));
-        match kept {
-            Some(kept) => out.push_str(&format!(
-                "<worktree>{} (made from {base}; kept: {})</worktree>\n<branch>{branch}</branch>\n",
+        out.push_str(&match kept {
+            Some(kept) => format!(
+                "<worktree>{} (made from {base}; kept: {})</worktree>\n",
                 inside(&plain_line(&path)),
                 inside(&plain_line(kept))
-            )),
-            None => out.push_str(&format!(
-                "<worktree>removed: it changed nothing there</worktree>\n<branch>{branch} (removed)</branch>\n"
-            )),
+            ),
+            // A hook that has made it removes it, whatever is in it.
+            None if branch.is_empty() => "<worktree>removed by a hook</worktree>\n".to_owned(),
+            None => "<worktree>removed: it changed nothing there</worktree>\n".to_owned(),
+        });
+        match kept {
+            _ if branch.is_empty() => {}
+            Some(_) => out.push_str(&format!("<branch>{branch}</branch>\n")),
+            None => out.push_str(&format!("<branch>{branch} (removed)</branch>\n")),
         }
     }
     out.push_str(&format!(

@@ -59,12 +59,16 @@ pub fn worktree(made: &Made, cwd: &Path) -> String {
             neutral(missing)
         ));
     }
-    text.push_str(&format!(
-        "It is {}, on branch {}.",
-        shown(cwd),
-        worktree.branch
-    ));
+    text.push_str(&format!("It is {}{}.", shown(cwd), on_branch(worktree)));
     reminder(&text)
+}
+
+/// Returns on which branch a worktree is; nothing if git did not make it.
+pub(crate) fn on_branch(worktree: &Worktree) -> String {
+    match worktree.branch.as_str() {
+        "" => String::new(),
+        branch => format!(", on branch {branch}"),
+    }
 }
 
 /// Returns that a worktree was made again, because it was gone.

@@ -18,6 +18,7 @@ use posse_protocol::{AgentId, Cost, Name, Notification, PermissionMode, Takes, T
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::agent::hooked_worktree::WorktreeHooks;
 use crate::definition::agent_type::{Definition, Isolation};
 use crate::definition::model_choice as model;
 use crate::definition::model_choice::ModelPreference;
@@ -328,16 +329,24 @@ async fn worktree_guard(
         Some(Isolation::Worktree) => {
             let Spawning { base, dirty, .. } = parent.session.setup.spawning;
             let from = parent.rights.workspace().cwd.clone();
-            let made = factory
-                .ports
-                .worktrees
-                .make(Wanted {
-                    agent,
-                    from,
-                    base,
-                    dirty,
-                })
-                .await;
+            let hooks = WorktreeHooks {
+                ports: &factory.ports,
+                session: &parent.session,
+                rights: &parent.rights,
+                agent,
+            };
+            let made = match hooks.make(&from, parent.stop.token.child_token()).await {
+                Some(made) => made,
+                None => {
+                    let wanted = Wanted {
+                        agent,
+                        from,
+                        base,
+                        dirty,
+                    };
+                    factory.ports.worktrees.make(wanted).await
+                }
+            };
             Some(made.map_err(|why| SpawnError::Worktree(why.to_string()))?)
         }
     };

@@ -26,6 +26,9 @@ pub enum WorktreeError {
          user run `posse trust`"
     )]
     Untrusted,
+    /// A hook made it, and it is gone: git cannot make it again.
+    #[error("the worktree {} that a hook made is gone", .0.display())]
+    HookMadeGone(PathBuf),
     /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),

@@ -40,6 +40,7 @@ pub(super) fn make(worktrees: &GitWorktrees, wanted: &Wanted) -> Result<Made, Wo
         branch: branch_of(wanted.agent),
         base: parent.base.clone(),
         carried: None,
+        by_hook: false,
     };
     let note = MakingNote {
         worktree,

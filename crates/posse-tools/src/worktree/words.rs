@@ -6,6 +6,9 @@ use std::path::Path;
 const MOST_NAMES: usize = 8;
 const LONGEST: usize = 200;
 
+/// Why a worktree is kept that a hook has made.
+pub(super) const BY_HOOK: &str = "a hook made it";
+
 /// `1 file`, `2 files`.
 pub(super) fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };

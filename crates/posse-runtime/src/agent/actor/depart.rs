@@ -9,6 +9,7 @@ use crate::agent::actor::sub_agent::last_resort;
 use crate::agent::actor::work::{ModelWork, Work};
 use crate::agent::actor::{Actor, Role, report, sub_agent};
 use crate::agent::ending;
+use crate::agent::hooked_worktree::WorktreeHooks;
 use crate::agent::step::Ended;
 use crate::live::stop;
 
@@ -99,14 +100,20 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
     let Some(worktree) = worktree else {
         return mail;
     };
-    if let Some(kept) = actor
-        .ports
-        .worktrees
-        // After the end was reported: nobody has to wait for files to be deleted.
-        .release(&worktree)
-        .await
-        .filter(|_| removed)
-    {
+    // After the end was reported: nobody has to wait for files to be deleted.
+    let left = match worktree.by_hook {
+        true => {
+            let hooks = WorktreeHooks {
+                ports: &actor.ports,
+                session: &actor.session,
+                rights: actor.machine.rights(),
+                agent,
+            };
+            hooks.remove(&worktree).await
+        }
+        false => actor.ports.worktrees.release(&worktree).await,
+    };
+    if let Some(kept) = left.filter(|_| removed) {
         let what = format!(
             "the worktree {} was kept after all: {kept}",
             worktree.path.display()

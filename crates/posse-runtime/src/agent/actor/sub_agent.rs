@@ -13,6 +13,7 @@ use posse_protocol::{
 
 use crate::agent::actor::{Actor, Identity, millis, wall_ms};
 use crate::agent::ending;
+use crate::agent::hooked_worktree::WorktreeHooks;
 use crate::agent::output::Output;
 use crate::agent::step::{Closing, Run as Tally};
 use crate::live::registry::By;
@@ -84,6 +85,10 @@ pub(crate) async fn worktree_end(ports: &Ports, worktree: &Worktree) -> Worktree
         // An unchecked worktree counts as changed: it must not be removed.
         () = &mut late => Some("changes that could not be checked in time".into()),
     };
+    worktree_end_with(worktree, kept)
+}
+
+fn worktree_end_with(worktree: &Worktree, kept: Option<String>) -> WorktreeEnd {
     let Worktree {
         path, branch, base, ..
     } = worktree.clone();
@@ -217,7 +222,20 @@ pub(crate) fn set_worktree(actor: &mut Actor, worktree: Option<Worktree>) {
 /// Returns what is reported of its own worktree at the end of a run.
 pub(super) async fn own_worktree_end(actor: &Actor) -> Option<WorktreeEnd> {
     let worktree = actor.role.sub_agent()?.worktree.as_ref()?;
+    if worktree.by_hook && worktree_hooks(actor).can_remove() {
+        return Some(worktree_end_with(worktree, None));
+    }
     Some(worktree_end(&actor.ports, worktree).await)
+}
+
+/// Returns the hooks for the agent's worktree.
+pub(super) fn worktree_hooks(actor: &Actor) -> WorktreeHooks<'_> {
+    WorktreeHooks {
+        ports: &actor.ports,
+        session: &actor.session,
+        rights: actor.machine.rights(),
+        agent: actor.identity.agent,
+    }
 }
 
 /// Returns what the last step of a run says. What the agent has started, and nobody will hear of

@@ -25,6 +25,7 @@ async fn it_is_a_checkout_of_its_own_on_a_branch_of_its_own() {
             branch: format!("posse/{}", wanted.agent),
             base: head.clone(),
             carried: None,
+            by_hook: false,
         },
         base: format!("main, {} \"Add two\"", &head[..7]),
         missing: Some("1 changed file: a.txt; 1 new file: new.rs".into()),

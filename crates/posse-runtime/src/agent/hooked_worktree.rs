@@ -1,0 +1,132 @@
+//! Worktrees that hooks of the user make and remove instead of git.
+
+use std::path::{Path, PathBuf};
+
+use posse_permission::Rights;
+use posse_port::Ports;
+use posse_port::worktree::{Made, Worktree};
+use posse_protocol::AgentId;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::hook_host::HookHost;
+use crate::agent::step::HookRequest;
+use crate::hook::{HookEvent, Merged};
+use crate::live::session::Session;
+
+/// Whose worktree it is, and what is known of its hooks.
+pub(crate) struct WorktreeHooks<'a> {
+    pub(crate) ports: &'a Ports,
+    pub(crate) session: &'a Session,
+    /// Rights of the agent that the hooks run for.
+    pub(crate) rights: &'a Rights,
+    /// The agent that works in it.
+    pub(crate) agent: AgentId,
+}
+
+impl WorktreeHooks<'_> {
+    /// Lets hooks make a worktree for an agent whose parent works in `from`. Returns none if there
+    /// are no such hooks.
+    pub(crate) async fn make(
+        &self,
+        from: &Path,
+        cancel: CancellationToken,
+    ) -> Option<Result<Made, String>> {
+        let own = json!({ "name": format!("agent-{}", self.agent) });
+        let said = self.run(HookEvent::WorktreeCreate, own, cancel).await?;
+        Some(made(&said, from))
+    }
+
+    /// Returns true if hooks remove the worktrees that hooks have made.
+    pub(crate) fn can_remove(&self) -> bool {
+        let hooks = self.session.setup.spawning.hooks.now();
+        hooks.has(HookEvent::WorktreeRemove)
+    }
+
+    /// Lets hooks remove a worktree that a hook has made. Returns what is kept.
+    pub(crate) async fn remove(&self, worktree: &Worktree) -> Option<String> {
+        let own = json!({ "worktree_path": worktree.path });
+        let cancel = CancellationToken::new();
+        let ran = self.run(HookEvent::WorktreeRemove, own, cancel).await;
+        let why = match ran {
+            Some(_) => "its WorktreeRemove hook left it there",
+            None => BY_HOOK,
+        };
+        worktree.path.exists().then(|| why.to_owned())
+    }
+
+    /// Runs the hooks of an event; none if there are none.
+    async fn run(&self, event: HookEvent, own: Value, cancel: CancellationToken) -> Option<Merged> {
+        let hooks = self.session.setup.spawning.hooks.now();
+        let hooks = hooks.matching(event, "").hooks;
+        if hooks.is_empty() {
+            return None;
+        }
+        let posse = json!({ "agent": self.agent });
+        let host = HookHost::new(self.ports, self.session, self.rights, posse);
+        let request = HookRequest {
+            run: 0,
+            event,
+            hooks,
+            about: String::new(),
+            call: None,
+            own: match own {
+                Value::Object(own) => own,
+                _ => Map::new(),
+            },
+        };
+        Some(host.run(request, cancel).await.merged)
+    }
+}
+
+/// Why a worktree of a hook stays.
+const BY_HOOK: &str = "a hook made it";
+
+/// Returns what hooks have made.
+fn made(said: &Merged, from: &Path) -> Result<Made, String> {
+    if let Some(why) = said.ends_run.as_deref().or(said.denied()) {
+        return Err(format!("the WorktreeCreate hook failed: {why}"));
+    }
+    let Some(path) = &said.more.worktree else {
+        return Err("the WorktreeCreate hook gave no path".into());
+    };
+    let path = from.join(path);
+    let path = match path.canonicalize() {
+        Ok(path) if path.is_dir() => path,
+        Ok(path) => return Err(not_there(&path, "it is not a directory")),
+        Err(error) => return Err(not_there(&path, &error.to_string())),
+    };
+    let worktree = Worktree {
+        path,
+        origin: checkout(from),
+        branch: String::new(),
+        base: "a hook".into(),
+        carried: None,
+        by_hook: true,
+    };
+    Ok(Made {
+        worktree,
+        base: "what a WorktreeCreate hook of the user made".into(),
+        missing: None,
+        carried: None,
+    })
+}
+
+fn not_there(path: &Path, why: &str) -> String {
+    format!(
+        "the WorktreeCreate hook gave the path {}: {why}",
+        path.display()
+    )
+}
+
+/// Returns the top of the checkout that a directory is in; the directory itself if it is in none
+/// that is known.
+fn checkout(directory: &Path) -> PathBuf {
+    let marked = |top: &&Path| {
+        [".git", ".hg", ".jj", ".svn"]
+            .iter()
+            .any(|it| top.join(it).exists())
+    };
+    let top = directory.ancestors().find(marked);
+    top.unwrap_or(directory).to_owned()
+}
