@@ -11,6 +11,7 @@ pub(crate) mod run;
 pub(crate) mod session;
 pub(crate) mod session_events;
 pub mod setup;
+pub(crate) mod skill_hooks;
 pub(crate) mod stop;
 pub mod subscription;
 pub mod viewers;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use posse_permission::CallPattern;
@@ -229,6 +230,17 @@ impl Hook {
                 self.action,
                 HookAction::Prompt { .. } | HookAction::Agent { .. }
             )
+    }
+
+    /// Returns the hook as a sub-agent has it, whose end is another event.
+    pub fn of_sub_agent(hook: &Arc<Self>) -> Arc<Self> {
+        match hook.event {
+            HookEvent::Stop => Arc::new(Self {
+                event: HookEvent::SubagentStop,
+                ..Self::clone(hook)
+            }),
+            _ => Arc::clone(hook),
+        }
     }
 
     /// Returns true if both run the same at the same event: declared twice, it runs once.

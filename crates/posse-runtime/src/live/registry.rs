@@ -21,6 +21,7 @@ use crate::live::handle::{CommandSender, TellError};
 use crate::live::questions::SideQuestions;
 use crate::live::run::Run;
 use crate::live::session::Session;
+use crate::live::skill_hooks::SkillHooks;
 use crate::live::viewers::Viewers;
 use crate::live::wakeup::{WakeReason, Wakeup};
 use posse_permission::{Policy, Rights};
@@ -74,6 +75,8 @@ pub(crate) struct LiveAgent {
     pub(crate) fork: bool,
     /// Its identity in its team, if it is a teammate.
     pub(crate) teammate: Option<Arc<TeamIdentity>>,
+    /// Hooks of the skills that it has loaded.
+    pub(crate) skill_hooks: Arc<SkillHooks>,
 }
 
 /// A live agent, and what changes about it.

@@ -293,6 +293,7 @@ pub(crate) fn assemble_root(
         run: None,
         fork: false,
         teammate: None,
+        skill_hooks: Arc::default(),
     };
     // `enter` refuses only below a frozen parent, and a main agent has no parent.
     let wakeup = factory.registry.enter(id, who).unwrap_or_default();
@@ -380,6 +381,7 @@ pub(crate) fn assemble_sub(
             .as_ref()
             .is_some_and(|terms| terms.fork.is_some()),
         teammate: teammate.as_ref().map(|it| Arc::clone(&it.team_identity)),
+        skill_hooks: Arc::default(),
     };
     // Entered before anything of it is durable: a parent that is frozen meanwhile refuses it here,
     // and one that is frozen later finds it and stops it.

@@ -198,5 +198,8 @@ async fn run(
         // Until the end of the run, which withdraws what skills have granted.
         who.rights.grant(Arc::clone(rules));
     }
+    if let Some(who) = caller.factory.registry.live_agent(caller.agent) {
+        who.skill_hooks.load(&ready.skill.hooks);
+    }
     Ok(ToolOutput::text(instructions(&ready)))
 }

@@ -19,10 +19,12 @@ use crate::agent::actor::{Actor, command};
 use crate::agent::hook_host::{HookHost, HookRun, HooksSaid};
 use crate::agent::hook_judge::{HookJudge, OwnPrefix};
 use crate::agent::step::{HookRequest, Input};
+use crate::definition::skill::Skill;
 use crate::hook::answer::{Answer, HookDecision};
 use crate::hook::{Hook, HookEvent, HookSet, Merged, RunsBeside};
 use crate::live::run::Run;
 use crate::live::setup::Approver;
+use crate::live::skill_hooks::SkillHooks;
 use crate::prompt;
 use crate::supervise::Calls;
 
@@ -53,8 +55,19 @@ pub(super) struct HookWork {
     compaction: &'static str,
     /// What was said in the session, for hooks.
     transcript: Option<HookTranscript>,
-    /// The hooks of settings as they were looked at last, and with them the agent's own.
-    looked: Option<(Arc<HookSet>, Arc<HookSet>)>,
+    /// The hooks of the skills that it has loaded.
+    of_skills: Option<Arc<SkillHooks>>,
+    looked: Option<LookedHooks>,
+}
+
+/// The hooks of an agent as they were looked at last.
+struct LookedHooks {
+    /// Those of settings.
+    settings: Arc<HookSet>,
+    /// Number of changes of those of skills.
+    changes: usize,
+    /// All of them.
+    all: Arc<HookSet>,
 }
 
 impl HookWork {
@@ -69,6 +82,7 @@ impl HookWork {
             prompt: None,
             compaction: "auto",
             transcript: None,
+            of_skills: None,
             looked: None,
         }
     }
@@ -117,28 +131,53 @@ pub(super) struct RanBeside {
 
 /// Brings the machine's hooks up to date.
 pub(super) fn look(actor: &mut Actor, work: &mut Work) {
-    let now = actor.session.setup.spawning.hooks.now();
+    let settings = actor.session.setup.spawning.hooks.now();
+    let of_skills = work.hooks.of_skills.get_or_insert_with(|| {
+        let who = actor.registry.live_agent(actor.identity.agent);
+        who.map(|who| Arc::clone(&who.skill_hooks))
+            .unwrap_or_default()
+    });
+    let changes = of_skills.changes();
     let known = work.hooks.looked.as_ref();
-    if known.is_some_and(|(looked, _)| Arc::ptr_eq(looked, &now)) {
+    if known.is_some_and(|it| Arc::ptr_eq(&it.settings, &settings) && it.changes == changes) {
         return;
     }
-    let all = match own(actor) {
-        Some(own) => Arc::new(now.with(&own)),
-        None => Arc::clone(&now),
+    let own = own(actor, of_skills);
+    let all = match own.is_empty() {
+        true => Arc::clone(&settings),
+        false => Arc::new(settings.with(&own)),
     };
     actor.machine.set_hooks(&all);
     if all.is_empty() {
         work.hooks.transcript = None;
     }
-    work.hooks.looked = Some((now, all));
+    work.hooks.looked = Some(LookedHooks {
+        settings,
+        changes,
+        all,
+    });
 }
 
-/// Returns the hooks of the agent's type.
-fn own(actor: &Actor) -> Option<HookSet> {
-    let kind = &actor.role.sub_agent()?.run.facts.agent_type;
-    let definition = actor.session.definition(kind)?;
-    let own = HookSet::new(definition.hooks.iter().cloned());
-    (!own.is_empty()).then_some(own)
+/// Returns the hooks of the agent's type, of the skill that it was started for, and of those that
+/// it has loaded.
+fn own(actor: &Actor, of_skills: &SkillHooks) -> HookSet {
+    let mut hooks = of_skills.now();
+    let Some(sub_agent) = actor.role.sub_agent() else {
+        return HookSet::new(hooks);
+    };
+    let followed = actor.terms.as_ref().map(|terms| &terms.granted.file);
+    let skills = actor.session.setup.spawning.skills.as_ref();
+    let skills = skills.map(|skills| skills.now()).unwrap_or_default();
+    let of_file =
+        |skill: &&Arc<Skill>| followed.is_some_and(|file| skill.path.to_str() == Some(file));
+    if let Some(skill) = skills.iter().find(of_file) {
+        of_skills.load(&skill.hooks);
+        hooks = of_skills.now();
+    }
+    let mut hooks: Vec<Arc<Hook>> = hooks.iter().map(|hook| Hook::of_sub_agent(hook)).collect();
+    let kind = actor.session.definition(&sub_agent.run.facts.agent_type);
+    hooks.extend(kind.iter().flat_map(|kind| kind.hooks.iter().cloned()));
+    HookSet::new(hooks)
 }
 
 /// Returns true if the agent has any hooks.
@@ -151,7 +190,7 @@ fn now(actor: &Actor, work: &Work) -> Arc<HookSet> {
     let looked = work.hooks.looked.as_ref();
     looked.map_or_else(
         || actor.session.setup.spawning.hooks.now(),
-        |(_, all)| Arc::clone(all),
+        |it| Arc::clone(&it.all),
     )
 }
 
@@ -207,9 +246,16 @@ fn judge<'a>(
     }))
 }
 
+/// Notes that these hooks run: some do so once only.
+fn note_run(hooks: &[Arc<Hook>], work: &Work) {
+    let of_skills = work.hooks.of_skills.iter();
+    of_skills.for_each(|known| hooks.iter().for_each(|hook| known.ran(hook)));
+}
+
 /// Runs hooks for the machine.
 pub(super) fn run(actor: &Actor, mut request: HookRequest, work: &mut Work) {
     add_facts(actor, &mut request);
+    note_run(&request.hooks, work);
     let host = HookHost {
         judge: judge(actor, &request.hooks),
         ..host(actor, work)
@@ -277,6 +323,7 @@ pub(super) fn tell(
     if hooks.is_empty() {
         return;
     }
+    note_run(&hooks, work);
     let request = request(event, hooks, about, own());
     let host = host(actor, work);
     work.hooks

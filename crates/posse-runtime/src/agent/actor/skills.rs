@@ -187,11 +187,11 @@ pub(super) fn begin(
 ) -> Input {
     match ready.skill.fork.clone() {
         None => {
-            if let (Some(rules), Some(who)) = (
-                &ready.rules,
-                actor.registry.live_agent(actor.identity.agent),
-            ) {
-                who.rights.grant(Arc::clone(rules));
+            if let Some(who) = actor.registry.live_agent(actor.identity.agent) {
+                who.skill_hooks.load(&ready.skill.hooks);
+                if let Some(rules) = &ready.rules {
+                    who.rights.grant(Arc::clone(rules));
+                }
             }
             words.push(ContentBlock::text(skill::instructions(&ready)));
             Input::Prompt(words)
