@@ -1,6 +1,8 @@
 //! Hooks as files declare them: what `posse hooks` says, what a run says, and what trust does.
 
+mod models;
 mod recipes;
+mod worktrees;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

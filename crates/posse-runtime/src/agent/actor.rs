@@ -356,6 +356,7 @@ impl Actor {
             () = maybe(&mut work.timers.grace) => Next::GraceOver,
             () = maybe(&mut work.timers.heal) => Next::Heal,
             () = maybe(&mut work.timers.overdue) => Next::Overdue,
+            () = maybe(&mut work.timers.quiet) => Next::Quiet,
         }
     }
 
@@ -423,6 +424,10 @@ impl Actor {
             }
             Next::Overdue => {
                 questions::on_overdue(self, work).await?;
+                None
+            }
+            Next::Quiet => {
+                hooks::on_quiet(self, work);
                 None
             }
         })

@@ -144,6 +144,7 @@ impl Actor {
             }
             Effect::Begin => {
                 work.timers.heal = None;
+                work.timers.quiet = None;
                 work.time = RunTime::since(self.ports.clock.now());
                 self.sink.emit(EventKind::Started).await;
                 teammate::on_run_started(self).await;
@@ -190,6 +191,7 @@ impl Actor {
                 self.machine.withdraw();
                 work.completed = ended.outcome == Outcome::Completed;
                 hooks::on_run_ended(self, &ended.outcome, &ended.run.text, work);
+                hooks::wait_for_quiet(self, work);
                 work.timers.heal = (busy > 0).then(|| self.ports.clock.sleep(HEAL));
                 let event = report::run_ended(self, *ended, work, busy);
                 self.sink.emit(event).await;

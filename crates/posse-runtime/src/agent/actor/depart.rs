@@ -7,7 +7,7 @@ use posse_protocol::{EventKind, Fault, FaultClass, Outcome, RunChange as News, R
 
 use crate::agent::actor::sub_agent::last_resort;
 use crate::agent::actor::work::{ModelWork, Work};
-use crate::agent::actor::{Actor, Role, report, sub_agent};
+use crate::agent::actor::{Actor, Role, hooks, report, sub_agent};
 use crate::agent::ending;
 use crate::agent::hooked_worktree::WorktreeHooks;
 use crate::agent::step::Ended;
@@ -91,6 +91,11 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
     sub.run.over(end.clone());
     // Nobody was told that a run began that is not durable, so nobody is told of its end.
     if durable {
+        if sub.run.is_background() {
+            let (session, rights) = (&*actor.session, actor.machine.rights());
+            let outside = (&actor.ports, &actor.supervisor);
+            hooks::on_background_ended(outside, (session, rights), &sub.run.facts);
+        }
         let news = RunUpdate {
             run: sub.run.facts.clone(),
             what: News::Ended(Box::new(end)),

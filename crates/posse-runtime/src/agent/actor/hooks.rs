@@ -32,7 +32,8 @@ use crate::agent::actor::hooks::transcript::HookTranscript;
 
 pub(super) use crate::agent::actor::hooks::gate::gate;
 pub(super) use crate::agent::actor::hooks::told::{
-    before_compaction, end_session, on_asked, on_entries, on_instructions, on_run_ended,
+    before_compaction, end_session, on_asked, on_background_ended, on_entries, on_instructions,
+    on_quiet, on_run_ended, wait_for_quiet,
 };
 
 /// Hooks of an agent that run, and what waits for them.
@@ -174,7 +175,7 @@ fn own(actor: &Actor, of_skills: &SkillHooks) -> HookSet {
         of_skills.load(&skill.hooks);
         hooks = of_skills.now();
     }
-    let mut hooks: Vec<Arc<Hook>> = hooks.iter().map(|hook| Hook::of_sub_agent(hook)).collect();
+    let mut hooks: Vec<Arc<Hook>> = hooks.iter().map(Hook::of_sub_agent).collect();
     let kind = actor.session.definition(&sub_agent.run.facts.agent_type);
     hooks.extend(kind.iter().flat_map(|kind| kind.hooks.iter().cloned()));
     HookSet::new(hooks)

@@ -122,6 +122,9 @@ pub(super) struct Timers {
     pub(super) heal: Option<BoxFuture<'static, ()>>,
     /// While a question waits: fires when its time is over.
     pub(super) overdue: Option<BoxFuture<'static, ()>>,
+    /// While nothing is to be done and hooks want to know: fires when a person has said nothing for
+    /// a while.
+    pub(super) quiet: Option<BoxFuture<'static, ()>>,
 }
 
 /// The time of a run.
@@ -252,4 +255,6 @@ pub(super) enum Next {
     Heal,
     /// The time of a question is over.
     Overdue,
+    /// Nobody has prompted it for a while.
+    Quiet,
 }

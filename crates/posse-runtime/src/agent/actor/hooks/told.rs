@@ -1,19 +1,33 @@
 //! Events that hooks are told of: entries, files, ends. They decide about none of them, but for
 //! compactions.
 
-use posse_port::BoxFuture;
-use posse_protocol::{EntryKind, FaultClass, Outcome};
-use serde_json::json;
+use std::time::Duration;
+
+use posse_permission::Rights;
+use posse_port::{BoxFuture, Ports};
+use posse_protocol::{EntryKind, FaultClass, Outcome, RunFacts};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::Actor;
 use crate::agent::actor::hooks::transcript::HookTranscript;
 use crate::agent::actor::hooks::{host, now, request, tell, text_of};
 use crate::agent::actor::work::Work;
+use crate::agent::hook_host::HookHost;
 use crate::agent::step::{CompactionRequest, Draft};
 use crate::definition::instructions::Instruction;
 use crate::hook::HookEvent;
+use crate::live::session::Session;
+use crate::live::setup::Approver;
 use crate::prompt;
+use crate::supervise::Supervisor;
+
+/// How long a person says nothing before hooks are told.
+const QUIET: Duration = Duration::from_secs(60);
+/// The notification that posse waits for a person.
+const IDLE: &str = "idle_prompt";
+/// The notification that a run in the background is over.
+const COMPLETED: &str = "agent_completed";
 
 /// Returns what waits for the hooks that may keep a history from being replaced, and why they do;
 /// none if there are none. One that is too large for the model is replaced in any case.
@@ -162,17 +176,49 @@ fn error_word(class: FaultClass) -> &'static str {
 
 /// Tells hooks that a person is asked.
 pub(in crate::agent::actor) fn on_asked(actor: &Actor, tool: &str, why: &str, work: &mut Work) {
-    let own = || {
-        json!({
-            "message": format!("permission to use {tool}: {why}"),
-            "notification_type": "permission_prompt",
-        })
-    };
-    tell(
-        actor,
-        HookEvent::Notification,
-        "permission_prompt",
-        own,
-        work,
-    );
+    let message = format!("permission to use {tool}: {why}");
+    let own = || notification("permission_prompt", &message);
+    let event = HookEvent::Notification;
+    tell(actor, event, "permission_prompt", own, work);
+}
+
+/// Begins to wait for a person, if hooks want to know that nobody says anything.
+pub(in crate::agent::actor) fn wait_for_quiet(actor: &Actor, work: &mut Work) {
+    let hooks = now(actor, work).matching(HookEvent::Notification, IDLE);
+    let waits =
+        actor.role.is_main() && actor.machine.approver() == Approver::FrontEnd && !hooks.is_empty();
+    work.timers.quiet = waits.then(|| actor.ports.clock.sleep(QUIET));
+}
+
+/// Tells hooks that posse waits for a person.
+pub(in crate::agent::actor) fn on_quiet(actor: &Actor, work: &mut Work) {
+    work.timers.quiet = None;
+    let own = || notification(IDLE, "posse waits for your next prompt");
+    tell(actor, HookEvent::Notification, IDLE, own, work);
+}
+
+/// Runs the hooks that want to know that a run in the background is over. Nobody waits for them.
+pub(in crate::agent::actor) fn on_background_ended(
+    (ports, supervisor): (&Ports, &Supervisor),
+    (session, rights): (&Session, &Rights),
+    run: &RunFacts,
+) {
+    let event = HookEvent::Notification;
+    let hooks = session.setup.spawning.hooks.now();
+    let hooks = hooks.matching(event, COMPLETED).hooks;
+    if hooks.is_empty() {
+        return;
+    }
+    let message = format!("{} is done: {}", run.agent_type, run.description);
+    let request = request(event, hooks, COMPLETED, notification(COMPLETED, &message));
+    let posse = json!({ "agent": run.task, "type": run.agent_type });
+    let host = HookHost::new(ports, session, rights, posse);
+    let cancel = supervisor.branch();
+    supervisor.start_errand(async move {
+        host.run(request, cancel).await;
+    });
+}
+
+fn notification(kind: &str, message: &str) -> Value {
+    json!({ "message": message, "notification_type": kind })
 }
