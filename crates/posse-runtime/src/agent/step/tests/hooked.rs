@@ -20,12 +20,12 @@ fn hooked(events: &[HookEvent], approver: Approver, mode: PermissionMode) -> Mac
 }
 
 fn says(decision: &Decision, said: Merged) -> Input {
-    let runs = decision.after.iter().filter_map(|effect| match effect {
+    let last = decision.after.iter().rev().find_map(|effect| match effect {
         Effect::Hook(request) => Some(request.run),
         _ => None,
     });
     Input::Hooked {
-        run: runs.last().unwrap(),
+        run: last.unwrap(),
         said: Box::new(said),
         intent: None,
     }
