@@ -63,7 +63,11 @@ impl WorktreeHooks<'_> {
             return None;
         }
         let posse = json!({ "agent": self.agent });
-        let host = HookHost::new(self.ports, self.session, self.rights, posse);
+        // Not in the worktree, which is not there yet, or will not be there any more.
+        let host = HookHost {
+            directory: self.session.setup.workspace.cwd.clone(),
+            ..HookHost::new(self.ports, self.session, self.rights, posse)
+        };
         let request = HookRequest {
             run: 0,
             event,

@@ -58,7 +58,13 @@ pub(super) fn requests(project: &Project) -> Vec<Value> {
         .args(["-s", &format!("{}/_scripted/requests", project.url())])
         .output()
         .unwrap();
-    serde_json::from_slice(&output.stdout).unwrap()
+    let mut all: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    for request in &mut all {
+        if let Some(body) = request["body"].as_str() {
+            request["body"] = serde_json::from_str(body).unwrap();
+        }
+    }
+    all
 }
 
 fn with(requests: &[Value], word: &str) -> Vec<Value> {
@@ -97,10 +103,13 @@ fn a_question_is_asked_of_a_small_model_and_paid_for_by_the_agent() {
 fn a_refusal_ends_the_run_or_is_told_as_the_hook_wants() {
     let hook = json!({"type": "prompt", "prompt": "CHECK-NO"});
     let project = with_hook("hooks-prompt-no", "PreToolUse", &hook);
-    let (code, result, _) = run(&project);
+    let (code, result, errors) = run(&project);
     assert!(!project.file("ran").exists());
-    assert_ne!(code, Some(0));
-    assert!(result.to_string().contains("BAD-IDEA"), "{result}");
+    assert_eq!(
+        (code, &result["terminal_reason"]),
+        (Some(1), &json!("hook"))
+    );
+    assert!(errors.contains("BAD-IDEA"), "{errors}");
     let hook = json!({"type": "prompt", "prompt": "CHECK-NO", "continueOnBlock": true});
     let project = with_hook("hooks-prompt-told", "PreToolUse", &hook);
     let (code, result, errors) = run(&project);

@@ -24,6 +24,7 @@ use crate::agent::actor::{
 use crate::agent::host_gate::{CallHosts, HostsOf};
 use crate::agent::step::{Commit, Decision, Draft, Effect, Input, OpenCalls, ToolRun, place};
 use crate::definition::agent_type::FORK;
+use crate::govern;
 use crate::history::Part;
 use crate::hook::HookEvent;
 
@@ -145,6 +146,7 @@ impl Actor {
             Effect::Begin => {
                 work.timers.heal = None;
                 work.timers.quiet = None;
+                self.machine.book(&std::mem::take(&mut work.hooks.before));
                 work.time = RunTime::since(self.ports.clock.now());
                 self.sink.emit(EventKind::Started).await;
                 teammate::on_run_started(self).await;
@@ -197,7 +199,10 @@ impl Actor {
                 self.sink.emit(event).await;
             }
             Effect::Refuse(outcome) => {
+                let mut spent = Vec::new();
+                govern::add(&mut spent, &std::mem::take(&mut work.hooks.before));
                 let end = RunEnd {
+                    spent,
                     live: report::live_runs_and_mail(self),
                     ..RunEnd::of(outcome)
                 };

@@ -54,6 +54,8 @@ pub(super) struct HookWork {
     prompt: Option<Uuid>,
     /// What the last compaction was made for.
     compaction: &'static str,
+    /// What hooks of a prompt have cost whose run has not begun.
+    pub(super) before: Vec<Charge>,
     /// What was said in the session, for hooks.
     transcript: Option<HookTranscript>,
     /// The hooks of the skills that it has loaded.
@@ -82,6 +84,7 @@ impl HookWork {
             greeted: false,
             prompt: None,
             compaction: "auto",
+            before: Vec::new(),
             transcript: None,
             of_skills: None,
             looked: None,
@@ -367,6 +370,10 @@ pub(super) fn on_done(actor: &mut Actor, ran: Option<HooksRan>, work: &mut Work)
         beside,
         charges,
     } = ran?;
+    match then {
+        AfterHooks::Command { .. } => work.hooks.before.extend(charges.iter().cloned()),
+        _ => actor.machine.book(&charges),
+    }
     actor.spending.owed.extend(charges);
     start_beside(actor, beside, work);
     match then {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use posse_permission::{Consent, Policy, Rights};
 use posse_port::confinement::Where;
+use posse_port::store::Charge;
 use posse_port::tool::Subject;
 use posse_protocol::{Activity, AgentId, PermissionMode, Question, Suggestion, WaitReason};
 
@@ -150,6 +151,11 @@ impl Machine {
     /// Adds a notice of posse itself to the next entry.
     pub(crate) fn tell(&mut self, notice: String) {
         self.notices.push(notice);
+    }
+
+    /// Adds what the models have cost that hooks of the run asked.
+    pub(crate) fn book(&mut self, charges: &[Charge]) {
+        self.run.charge(charges);
     }
 
     /// Sets the agent types and skills that are new to the model; none if it knows all.
