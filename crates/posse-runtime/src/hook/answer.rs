@@ -96,9 +96,17 @@ pub fn interpret(hook: &Hook, returned: &HookReturn) -> Answer {
     {
         // There is no other way to a worktree than this.
         answer.decision = Some(HookDecision::Deny(why.clone()));
-    } else if let Some(why) = &answer.failure
-        && hook.blocks_on_failure()
-    {
+        return answer;
+    }
+    if !hook.blocks_on_failure() {
+        return answer;
+    }
+    // One that says nothing against a call, and then fails, does not guard it.
+    let denies = matches!(answer.decision, Some(HookDecision::Deny(_)));
+    if answer.failure.is_none() && !denies && !matches!(returned.code, None | Some(0 | REFUSES)) {
+        answer.failure = Some(ended(returned));
+    }
+    if let Some(why) = &answer.failure {
         let why = format!("it failed, which counts as a refusal (onFailure: block): {why}");
         answer.decision = Some(HookDecision::Deny(why));
     }

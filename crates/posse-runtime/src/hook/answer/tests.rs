@@ -304,6 +304,23 @@ fn a_failure_is_a_refusal_if_the_hook_says_so() {
     );
 }
 
+// proves HK-08 (part: onFailure)
+#[test]
+fn a_guard_that_allows_and_then_fails_refuses() {
+    let strict = Hook {
+        on_failure: OnFailure::Block,
+        ..hook(HookEvent::PreToolUse)
+    };
+    let allow = r#"{"hookSpecificOutput": {"permissionDecision": "allow"}}"#;
+    let failed = said(1, allow, "HOOK");
+    let answer = interpret(&strict, &failed);
+    assert!(denied(&answer).unwrap().contains("HOOK"), "{answer:?}");
+    let lenient = of(HookEvent::PreToolUse, &failed);
+    assert_eq!(lenient.decision, Some(HookDecision::Allow));
+    let deny = said(1, r#"{"decision": "block", "reason": "r"}"#, "");
+    assert_eq!(denied(&interpret(&strict, &deny)), Some("r"));
+}
+
 #[test]
 fn a_server_says_json_or_nothing() {
     let mut server = hook(HookEvent::PreToolUse);
