@@ -314,8 +314,10 @@ fn limit(input: &BashInput) -> Result<Option<Duration>, ToolError> {
     }
 }
 
-/// Returns what a command has printed, for hooks. Its errors are among its output.
+/// Returns what a command has printed, for hooks: without the line ends after it, as scripts of the
+/// ecosystem know it. Its errors are among its output.
 fn answer(printed: &str) -> Value {
+    let printed = printed.trim_end_matches(['\r', '\n']);
     json!({"stdout": printed, "stderr": "", "interrupted": false, "isImage": false})
 }
 

@@ -36,7 +36,7 @@ async fn commands_answer_with_what_they_printed() {
     let command = json!({"command": "true"});
     assert_eq!(answer(&mut world, "Bash", command).await, silent);
     let told = answer(&mut world, "Bash", json!({"command": "echo a; echo b >&2"})).await;
-    assert_eq!(told["stdout"], "a\nb\n");
+    assert_eq!(told["stdout"], "a\nb");
 }
 
 #[tokio::test]
