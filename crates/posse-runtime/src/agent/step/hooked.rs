@@ -7,7 +7,7 @@ use posse_permission::Verdict;
 use posse_port::store::{
     AgentState, CallChange, CallChangeKind, CallOutcome, Op, Operation, QuestionChangeKind,
 };
-use posse_port::tool::{Intent, ToolError};
+use posse_port::tool::{Intent, ToolError, Workspace};
 use posse_protocol::{
     ContentBlock, EventKind, Fault, FaultClass, Limit, Outcome, QuestionKind, RawJson, TaskStatus,
     ToolContent,
@@ -121,7 +121,7 @@ pub(super) fn before(machine: &mut Machine, decision: &mut Decision, index: usiz
     if matched.hooks.is_empty() {
         return false;
     }
-    let own = own_of_call(call, true);
+    let own = own_of_call(call, true, machine.rights.rights.workspace());
     let run = start(
         &mut machine.rights.hooks,
         event,
@@ -177,7 +177,7 @@ pub(super) fn ask(machine: &mut Machine, decision: &mut Decision, index: usize, 
     if matched.hooks.is_empty() {
         return tools::ask_person(machine, decision, index, why);
     }
-    let own = own_of_call(call, false);
+    let own = own_of_call(call, false, machine.rights.rights.workspace());
     let run = start(
         &mut machine.rights.hooks,
         event,
@@ -244,7 +244,7 @@ pub(super) fn after(
     if matched.hooks.is_empty() {
         return false;
     }
-    let mut own = own_of_call(call, true);
+    let mut own = own_of_call(call, true, machine.rights.rights.workspace());
     match event {
         HookEvent::PostToolUse => {
             let answer = ran.answer.unwrap_or_else(|| json!(text_of(outcome)));
@@ -252,6 +252,8 @@ pub(super) fn after(
         }
         _ => {
             own.insert("error".into(), json!(text_of(outcome)));
+            // They do not run for calls that somebody has interrupted.
+            own.insert("is_interrupt".into(), json!(false));
         }
     }
     if let Some(took) = ran.took_ms {
@@ -297,7 +299,7 @@ pub(super) fn deny_unasked(
         return;
     }
     let outcome = outcome.clone();
-    let mut own = own_of_call(call, true);
+    let mut own = own_of_call(call, true, machine.rights.rights.workspace());
     own.insert("reason".into(), json!(why));
     let run = start(&mut machine.rights.hooks, event, hooks, call, own, decision);
     call.phase = CallPhase::Hooked(run, HookStage::Denied(outcome));
@@ -667,10 +669,15 @@ fn start(
 }
 
 /// Returns what is told of a call.
-fn own_of_call(call: &OpenToolCall, with_id: bool) -> Map<String, Value> {
+fn own_of_call(call: &OpenToolCall, with_id: bool, workspace: &Workspace) -> Map<String, Value> {
     let mut own = Map::new();
     own.insert("tool_name".into(), json!(call.tool));
-    own.insert("tool_input".into(), value(&call.input));
+    let mut input = value(&call.input);
+    // Scripts compare it with directories: the file is named in full, however the model names it.
+    if let Some(Value::String(path)) = input.get_mut("file_path") {
+        *path = workspace.cwd.join(&*path).to_string_lossy().into_owned();
+    }
+    own.insert("tool_input".into(), input);
     if with_id {
         own.insert("tool_use_id".into(), json!(call.id));
     }
