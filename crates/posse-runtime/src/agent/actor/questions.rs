@@ -71,6 +71,10 @@ pub(super) async fn on_asked(actor: &Actor, asked: Vec<Question>, work: &mut Wor
     for question in asked {
         watch(actor, question.until_ms, work);
         hooks::on_asked(actor, &question.tool, &question.why, work);
+        // A hook has left it for later: a front end without a person would deny it now.
+        if actor.machine.approver() == Approver::Nobody {
+            continue;
+        }
         actor
             .sink
             .emit(EventKind::ApprovalRequested(Box::new(question)))
@@ -128,9 +132,10 @@ pub(super) async fn on_overdue(actor: &mut Actor, work: &mut Work) -> Result<(),
     hear(actor, work).await
 }
 
-/// Denies what is open because nobody is there any longer, and hears of it.
+/// Denies what is open because nobody is there any longer, and hears of it. What the session has left
+/// for later stays open.
 pub(super) async fn give_up(actor: &mut Actor, work: &mut Work) -> Result<(), StoreError> {
-    if is_asking(actor, work) {
+    if is_asking(actor, work) && !actor.machine.rests_on_questions() {
         deny_open(actor).await?;
         hear(actor, work).await?;
     }

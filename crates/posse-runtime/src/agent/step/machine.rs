@@ -107,7 +107,7 @@ pub(crate) struct Machine {
     pub(super) next_seq: u64,
     /// True if the last entry waits for a reply.
     pub(super) unanswered: bool,
-    /// Questions that a dead process has left; the run goes on with them.
+    /// Questions that a dead process or a hook has left; the run goes on with them.
     pub(super) left: Vec<Question>,
 }
 
@@ -270,8 +270,13 @@ impl Machine {
 
     /// Returns true if nothing is in progress and nothing waits.
     pub(crate) fn is_idle(&self) -> bool {
-        let rests = matches!(self.state, State::Idle) || self.is_root() && !self.left.is_empty();
+        let rests = matches!(self.state, State::Idle) || self.rests_on_questions();
         rests && !self.queue.has_prompts() && !self.begins_by_mail()
+    }
+
+    /// Returns true if its run has ended with questions that a later one goes on with.
+    pub(crate) fn rests_on_questions(&self) -> bool {
+        self.is_root() && !self.left.is_empty()
     }
 
     /// Returns true if the run waits for what the agent has started, or for a person.
