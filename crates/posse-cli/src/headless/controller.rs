@@ -819,7 +819,7 @@ impl Controller {
                     return Err(RequestError::Late);
                 }
                 return Ok(json!({
-                    "agents": self.plan.program.agents, "account": {}, "unused": asked.unused,
+                    "agents": self.plan.program.agents, "account": {}, "unused": asked.unused, "hook_on_failure_supported": true,
                     "claude_code_version": env!("CARGO_PKG_VERSION"), "commands": self.plan.slash.list(), "output_style": "default", "available_output_styles": ["default"],
                     "models": [], "capabilities": [
                         "interrupt", "set_permission_mode", "set_model", "can_use_tool", "stop_task", "stop_all_tasks",

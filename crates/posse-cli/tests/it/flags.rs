@@ -261,25 +261,59 @@ fn initialize(more: Value) -> Value {
 
 // proves FC-11 (part: hooks)
 #[test]
-fn a_program_that_relies_on_hooks_gets_no_session() {
-    let project = Project::new("flags-hooks", "");
-    let mut talk = Talk::start(&project, &[]);
-    talk.tell(&initialize(
-        json!({"hooks": {"PreToolUse": [{"hookCallbackIds": ["h"]}]}}),
-    ));
-    let answer = talk.hear("control_response")["response"].clone();
-    let error = "posse does not run hooks yet; remove these: PreToolUse";
+fn a_program_whose_hooks_are_not_understood_gets_no_session() {
+    for (event, words) in [
+        ("PreToolUs", "`PreToolUs` is not a hook event"),
+        ("CwdChanged", "CwdChanged never happens in posse"),
+    ] {
+        let project = Project::new("flags-hooks", "");
+        let mut talk = Talk::start(&project, &[]);
+        talk.tell(&initialize(
+            json!({"hooks": {event: [{"hookCallbackIds": ["h"]}]}}),
+        ));
+        let answer = talk.hear("control_response")["response"].clone();
+        assert_eq!(answer["subtype"], "error");
+        let error = answer["error"].as_str().unwrap();
+        assert!(error.contains(words), "{error}");
+        let told = talk.hear("result");
+        assert_eq!(
+            (&told["is_error"], &told["errors"]),
+            (&json!(true), &json!([error]))
+        );
+        assert_eq!(talk.end(), Some(1));
+        assert_eq!(bodies(&project).len(), 0);
+    }
+}
+
+// proves FC-11 (part: hooks)
+#[test]
+fn a_program_answers_its_hooks_by_lines() {
+    let project = Project::new("flags-callbacks", WRITES);
+    let mut talk = Talk::start(&project, &["--permission-mode", "acceptEdits"]);
+    let hooks = json!({"PreToolUse": [{"matcher": "Write", "hookCallbackIds": ["h"]}]});
+    talk.tell(&initialize(json!({"hooks": hooks})));
+    let answer = talk.hear("control_response")["response"]["response"].clone();
+    assert_eq!(answer["hook_on_failure_supported"], true);
+    talk.prompt("kept/1.txt");
+    let asked = talk.hear("control_request");
+    let (id, request) = (&asked["request_id"], &asked["request"]);
     assert_eq!(
-        (&answer["subtype"], &answer["error"]),
-        (&json!("error"), &json!(error))
+        (&request["subtype"], &request["callback_id"]),
+        (&json!("hook_callback"), &json!("h"))
     );
-    let told = talk.hear("result");
-    assert_eq!(
-        (&told["is_error"], &told["errors"]),
-        (&json!(true), &json!([error]))
-    );
-    assert_eq!(talk.end(), Some(1));
-    assert_eq!(bodies(&project).len(), 0);
+    let input = &request["input"];
+    assert_eq!(input["tool_use_id"], request["tool_use_id"]);
+    assert_eq!(input["hook_event_name"], "PreToolUse");
+    let denies = json!({"decision": "block", "reason": "not by this program"});
+    talk.tell(&json!({
+        "type": "control_response",
+        "response": {"subtype": "success", "request_id": id, "response": denies},
+    }));
+    talk.hear("result");
+    assert_eq!(talk.end(), Some(0));
+    assert!(!project.file("kept/1.txt").exists());
+    let last = bodies(&project).pop().unwrap()["messages"].to_string();
+    assert!(last.contains("not by this program"), "{last}");
 }
 
 // proves FC-11 (part: agents)

@@ -122,6 +122,11 @@ fn hooks(value: &Value) -> Result<Vec<Arc<Hook>>, RequestError> {
             let matcher = group["matcher"].as_str().unwrap_or_default();
             let matcher =
                 Matcher::read(matcher, event).map_err(|error| wrong(error.to_string()))?;
+            let on_failure = match group["onFailure"].as_str() {
+                None | Some("continue") => OnFailure::Continue,
+                Some("block") => OnFailure::Block,
+                Some(_) => return Err(odd("onFailure", "`continue` or `block`")),
+            };
             let timeout = group["timeout"].as_f64().filter(|it| *it > 0.0);
             let ids = group["hookCallbackIds"].as_array();
             let ids = ids.ok_or_else(|| odd("hookCallbackIds", "a list"))?;
@@ -132,7 +137,7 @@ fn hooks(value: &Value) -> Result<Vec<Arc<Hook>>, RequestError> {
                     condition: Condition::None,
                     action: HookAction::Callback { id: id.to_owned() },
                     timeout: timeout.and_then(|it| Duration::try_from_secs_f64(it).ok()),
-                    on_failure: OnFailure::Continue,
+                    on_failure,
                     status_message: None,
                     once: false,
                     beside: RunsBeside::No,
@@ -191,6 +196,9 @@ mod tests {
         ];
         assert_eq!(found, expected);
         assert_eq!(read.hooks[0].limit(), Duration::from_secs(2));
+        let strict = json!({"PreToolUse": [{"onFailure": "block", "hookCallbackIds": ["hook_0"]}]});
+        let strict = Initialize::read(&json!({"subtype": "initialize", "hooks": strict})).unwrap();
+        assert!(strict.hooks[0].blocks_on_failure() && !read.hooks[0].blocks_on_failure());
         let unknown = json!({"PreToolUs": [{"matcher": null, "hookCallbackIds": ["hook_0"]}]});
         let error = Initialize::read(&json!({"subtype": "initialize", "hooks": unknown}));
         let error = error.unwrap_err().to_string();
