@@ -82,6 +82,31 @@ fn both_sdks_drive_posse() {
     );
 }
 
+/// What hooks of programs are tried with.
+const HOOKS: &[&str] = &[
+    "a_hook_denies_a_call",
+    "a_hook_changes_an_input",
+    "a_hook_adds_to_a_result",
+    "a_hook_holds_the_end_back",
+    "a_hook_adds_to_a_prompt_and_refuses_one",
+    "a_hook_that_fails_is_passed_over_or_blocks",
+    "hooks_that_never_run_are_refused",
+];
+
+// proves FC-11 (part: hooks)
+// proves HK-08 (part: onFailure)
+#[test]
+fn programs_answer_hooks_by_the_python_sdk() {
+    python("sdk-python-hooks", HOOKS);
+}
+
+// proves FC-11 (part: hooks)
+// proves HK-08 (part: onFailure)
+#[test]
+fn programs_answer_hooks_by_the_typescript_sdk() {
+    node("sdk-node-hooks", HOOKS);
+}
+
 #[test]
 #[ignore = "the long form: `cargo xtask sdk`"]
 fn all_that_the_python_sdk_can_ask_for() {

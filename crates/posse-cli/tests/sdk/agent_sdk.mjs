@@ -29,6 +29,30 @@ const only = (messages, type) => messages.filter((message) => message.type === t
 const result = (messages) => only(messages, "result").at(-1);
 const init = (messages) => messages.find((message) => message.subtype === "init");
 
+const specific = (hookEventName, fields) => ({ hookSpecificOutput: { hookEventName, ...fields } });
+const hook = (event, callback, more = {}) => ({ [event]: [{ hooks: [callback], ...more }] });
+
+/** Returns the bodies of the model's requests so far. */
+async function requests() {
+  const answer = await fetch(`${process.env.ANTHROPIC_BASE_URL}/_scripted/requests`);
+  return (await answer.json()).map((request) => JSON.parse(request.body));
+}
+
+/** Returns the texts that the model has read in the last request, and whether the last call failed. */
+async function read() {
+  const texts = [];
+  let failed;
+  for (const { role, content } of (await requests()).at(-1).messages) {
+    for (const block of typeof content === "string" ? [{ type: "text", text: content }] : content) {
+      if (block.type === "tool_result") {
+        failed = block.is_error ?? false;
+        texts.push(...block.content.map((part) => part.text ?? ""));
+      } else if (block.type === "text" && role !== "assistant") texts.push(block.text);
+    }
+  }
+  return { told: texts.join("\n"), failed };
+}
+
 const cases = {
   async a_query_has_its_result() {
     const messages = await ask("hello", { systemPrompt: "Be brief." });
@@ -104,9 +128,96 @@ const cases = {
     assert.deepEqual(models, ["claude-haiku-5-5", "claude-haiku-5-5"]);
   },
 
-  async hooks_are_refused() {
-    const hooks = { PreToolUse: [{ hooks: [async () => ({})] }] };
-    await assert.rejects(ask("hello", { hooks }), /does not run hooks yet.*PreToolUse/);
+  async a_hook_denies_a_call() {
+    const seen = [];
+    const guard = async (input, id) => {
+      seen.push([input.tool_name, id === input.tool_use_id]);
+      const permissionDecisionReason = "not by this hook";
+      return specific("PreToolUse", { permissionDecision: "deny", permissionDecisionReason });
+    };
+    const hooks = hook("PreToolUse", guard, { matcher: "Write" });
+    await ask("write denied.txt", { permissionMode: "acceptEdits", hooks });
+    assert(!existsSync("denied.txt"));
+    const { told, failed } = await read();
+    assert(failed && told.includes("not by this hook"), told);
+    assert.deepEqual(seen, [["Write", true]]);
+  },
+
+  async a_hook_changes_an_input() {
+    const updatedInput = { file_path: "changed.txt", content: "from the hook" };
+    const change = async () => specific("PreToolUse", { permissionDecision: "allow", updatedInput });
+    await ask("write original.txt", { hooks: hook("PreToolUse", change, { matcher: "Write" }) });
+    assert(!existsSync("original.txt"));
+    assert.equal(readFileSync("changed.txt", "utf8"), "from the hook");
+    assert.equal((await read()).failed, false);
+  },
+
+  async a_hook_adds_to_a_result() {
+    const add = async (input) =>
+      specific("PostToolUse", { additionalContext: `${input.tool_name} was seen` });
+    await ask("write seen.txt", { permissionMode: "acceptEdits", hooks: hook("PostToolUse", add) });
+    assert(existsSync("seen.txt"));
+    const { told, failed } = await read();
+    assert(!failed && told.includes("Write was seen"), told);
+  },
+
+  async a_hook_holds_the_end_back() {
+    const active = [];
+    const hold = async (input) => {
+      active.push(input.stop_hook_active);
+      return input.stop_hook_active ? {} : { decision: "block", reason: "not finished" };
+    };
+    const before = (await requests()).length;
+    const end = result(await ask("hello", { hooks: hook("Stop", hold) }));
+    assert.deepEqual(active, [false, true]);
+    assert.deepEqual([(await requests()).length - before, end.num_turns], [2, 2]);
+    assert((await read()).told.includes("not finished"));
+  },
+
+  async a_hook_adds_to_a_prompt_and_refuses_one() {
+    const look = async (input) =>
+      input.prompt.includes("secret")
+        ? { decision: "block", reason: "no secrets" }
+        : specific("UserPromptSubmit", { additionalContext: "the day is Monday" });
+    const hooks = hook("UserPromptSubmit", look);
+    await ask("hello", { hooks });
+    const { told } = await read();
+    assert(told.includes("the day is Monday") && told.includes("hello"), told);
+    const before = (await requests()).length;
+    const messages = [];
+    try {
+      for await (const message of query({ prompt: "a secret", options: options({ hooks }) })) {
+        messages.push(message);
+      }
+    } catch {
+      // It exits with an error after the result.
+    }
+    assert.match(String(result(messages).errors), /no secrets/);
+    assert.equal((await requests()).length, before, "the model was asked");
+  },
+
+  async a_hook_that_fails_is_passed_over_or_blocks() {
+    const fails = {
+      throws: [async () => { throw new Error("broken"); }, {}],
+      late: [() => new Promise(() => {}), { timeout: 1 }],
+    };
+    for (const [name, [callback, more]] of Object.entries(fails)) {
+      for (const onFailure of ["continue", "block"]) {
+        const path = `${name}-${onFailure}.txt`;
+        const hooks = hook("PreToolUse", callback, { onFailure, ...more });
+        await ask(`write ${path}`, { permissionMode: "acceptEdits", hooks });
+        const blocks = onFailure === "block";
+        assert.equal(existsSync(path), !blocks, path);
+        const { told, failed } = await read();
+        assert.equal(failed, blocks, told);
+        assert.equal(told.includes("onFailure: block"), blocks, told);
+      }
+    }
+  },
+
+  async hooks_that_never_run_are_refused() {
+    const hooks = hook("CwdChanged", async () => ({}));
+    await assert.rejects(ask("hello", { hooks }), /CwdChanged never happens/);
   },
 
   async agents_of_the_program_are_started() {

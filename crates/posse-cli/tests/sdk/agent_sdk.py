@@ -1,7 +1,10 @@
 """Drives posse by the official Python SDK. Arguments: posse, then the names of the cases; none for all."""
 
 import asyncio
+import json
+import os
 import sys
+import urllib.request
 from importlib.metadata import version
 from pathlib import Path
 
@@ -166,16 +169,131 @@ async def the_model_is_set():
     assert [list(end.model_usage) for end in ends] == [[model] for model in answered], ends
 
 
-async def hooks_are_refused():
+def requests():
+    """Returns the bodies of the model's requests so far."""
+    with urllib.request.urlopen(os.environ["ANTHROPIC_BASE_URL"] + "/_scripted/requests") as answer:
+        return [json.loads(request["body"]) for request in json.load(answer)]
+
+
+def read():
+    """Returns the texts that the model has read in the last request, and whether the last call failed."""
+    texts, failed = [], None
+    for message in requests()[-1]["messages"]:
+        content = message["content"]
+        for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+            if block["type"] == "tool_result":
+                failed = block.get("is_error", False)
+                texts += [part.get("text", "") for part in block["content"]]
+            elif block["type"] == "text" and message["role"] != "assistant":
+                texts.append(block["text"])
+    return "\n".join(texts), failed
+
+
+def hook(event, callback, matcher=None, **more):
+    return {event: [HookMatcher(matcher=matcher, hooks=[callback], **more)]}
+
+
+def specific(event, **fields):
+    return {"hookSpecificOutput": {"hookEventName": event, **fields}}
+
+
+async def a_hook_denies_a_call():
+    seen = []
+
+    async def guard(given, tool_use_id, context):
+        seen.append((given["tool_name"], tool_use_id == given["tool_use_id"]))
+        reason = "not by this hook"
+        return specific("PreToolUse", permissionDecision="deny", permissionDecisionReason=reason)
+
+    hooks = hook("PreToolUse", guard, matcher="Write")
+    result(await ask(lines("write denied.txt"), permission_mode="acceptEdits", hooks=hooks))
+    assert not Path("denied.txt").exists()
+    told, failed = read()
+    assert failed and "not by this hook" in told, told
+    assert seen == [("Write", True)], seen
+
+
+async def a_hook_changes_an_input():
+    async def change(given, tool_use_id, context):
+        other = {"file_path": "changed.txt", "content": "from the hook"}
+        return specific("PreToolUse", permissionDecision="allow", updatedInput=other)
+
+    hooks = hook("PreToolUse", change, matcher="Write")
+    result(await ask(lines("write original.txt"), hooks=hooks))
+    assert not Path("original.txt").exists()
+    assert Path("changed.txt").read_text() == "from the hook"
+    assert read()[1] is False
+
+
+async def a_hook_adds_to_a_result():
+    async def add(given, tool_use_id, context):
+        return specific("PostToolUse", additionalContext=f"{given['tool_name']} was seen")
+
+    hooks = hook("PostToolUse", add)
+    result(await ask(lines("write seen.txt"), permission_mode="acceptEdits", hooks=hooks))
+    assert Path("seen.txt").exists()
+    told, failed = read()
+    assert not failed and "Write was seen" in told, told
+
+
+async def a_hook_holds_the_end_back():
+    active = []
+
+    async def hold(given, tool_use_id, context):
+        active.append(given["stop_hook_active"])
+        return {} if given["stop_hook_active"] else {"decision": "block", "reason": "not finished"}
+
+    before = len(requests())
+    end = result(await ask(lines("hello"), hooks=hook("Stop", hold)))
+    assert active == [False, True], active
+    assert (len(requests()) - before, end.num_turns) == (2, 2), end
+    assert "not finished" in read()[0], read()
+
+
+async def a_hook_adds_to_a_prompt_and_refuses_one():
+    async def look(given, tool_use_id, context):
+        if "secret" in given["prompt"]:
+            return {"decision": "block", "reason": "no secrets"}
+        return specific("UserPromptSubmit", additionalContext="the day is Monday")
+
+    async with ClaudeSDKClient(options(hooks=hook("UserPromptSubmit", look))) as client:
+        await client.query("hello")
+        result([message async for message in client.receive_response()])
+        told, before = read()[0], len(requests())
+        assert "the day is Monday" in told and "hello" in told, told
+        await client.query("a secret")
+        end = result([message async for message in client.receive_response()])
+        assert end.is_error and "no secrets" in str(end.errors), end
+        assert len(requests()) == before, "the model was asked"
+
+
+async def a_hook_that_fails_is_passed_over_or_blocks():
+    async def fail(given, tool_use_id, context):
+        raise ValueError("broken")
+
+    async def late(given, tool_use_id, context):
+        await asyncio.Event().wait()
+
+    for name, callback, more in [("throws", fail, {}), ("late", late, {"timeout": 1})]:
+        for on_failure in [None, "block"]:
+            path = f"{name}-{on_failure}.txt"
+            hooks = hook("PreToolUse", callback, on_failure=on_failure, **more)
+            result(await ask(lines(f"write {path}"), permission_mode="acceptEdits", hooks=hooks))
+            blocks = on_failure == "block"
+            assert Path(path).exists() != blocks, path
+            told, failed = read()
+            assert failed == blocks and ("onFailure: block" in told) == blocks, told
+
+
+async def hooks_that_never_run_are_refused():
     async def guard(given, tool_use_id, context):
         return {}
 
-    hooks = {"PreToolUse": [HookMatcher(matcher="Bash", hooks=[guard])]}
     try:
-        await ask(lines("hello"), hooks=hooks)
+        await ask(lines("hello"), hooks=hook("CwdChanged", guard))
         raise AssertionError("hooks were ignored")
     except Exception as error:
-        assert "does not run hooks yet" in str(error) and "PreToolUse" in str(error), error
+        assert "never happens" in str(error) and "CwdChanged" in str(error), error
 
 
 async def agents_of_the_program_are_started():
