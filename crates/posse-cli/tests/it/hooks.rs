@@ -1,8 +1,12 @@
 //! Hooks as files declare them: what `posse hooks` says, what a run says, and what trust does.
 
+mod handlers;
 mod life;
 mod models;
 mod recipes;
+mod scene;
+mod seen;
+mod table;
 mod worktrees;
 
 use std::fs;
