@@ -1,5 +1,6 @@
 //! Hooks as files declare them: what `posse hooks` says, what a run says, and what trust does.
 
+mod ecosystem;
 mod handlers;
 mod life;
 mod models;
