@@ -1,6 +1,7 @@
 //! Hooks as files declare them: what `posse hooks` says, what a run says, and what trust does.
 
 mod ecosystem;
+mod everywhere;
 mod handlers;
 mod life;
 mod models;

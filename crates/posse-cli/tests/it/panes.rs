@@ -60,9 +60,9 @@ reply = [{{ text = "I begin. " }}, {{ tool = "Bash", input = {{ command = '{wait
 }
 
 /// A user's tmux with something in it, and posse in another pane.
-struct Scene {
+pub(crate) struct Scene {
     project: Project,
-    server: Arc<Server>,
+    pub(crate) server: Arc<Server>,
     tmux: Tmux,
 }
 
@@ -78,7 +78,12 @@ impl Scene {
     }
 
     /// The same with these flags, and settings that may name the socket of tmux.
-    fn with(name: &str, names: &[&str], flags: &[&str], settings: impl Fn(&str) -> String) -> Self {
+    pub(crate) fn with(
+        name: &str,
+        names: &[&str],
+        flags: &[&str],
+        settings: impl Fn(&str) -> String,
+    ) -> Self {
         let project = Project::new(&format!("panes-{name}"), "");
         let (server, socket) = (serve(&script(names)), project.file("../tmux"));
         fs::create_dir_all(project.file("../home")).unwrap();
@@ -131,7 +136,7 @@ impl Scene {
         self.tmux.run(arguments)
     }
 
-    fn screen(&self, pane: &str) -> String {
+    pub(crate) fn screen(&self, pane: &str) -> String {
         self.tmux.screen(pane)
     }
 
@@ -223,7 +228,7 @@ impl Scene {
     }
 
     /// The lead has ended, nobody else is there, and the user's pane is as it was.
-    fn all_is_over(&self) {
+    pub(crate) fn all_is_over(&self) {
         self.until("the lead has ended", |scene| {
             scene.screen("%1").contains("code ")
         });
@@ -235,7 +240,7 @@ impl Scene {
     }
 
     /// How many lines were left, none of them twice.
-    fn done(&self) -> usize {
+    pub(crate) fn done(&self) -> usize {
         let log = fs::read_to_string(self.project.file("done.log")).unwrap_or_default();
         let all: HashSet<&str> = log.lines().collect();
         assert_eq!(all.len(), log.lines().count(), "something ran twice: {log}");
@@ -272,7 +277,7 @@ fn kill(pid: &str) {
         .status();
 }
 
-const FREE: [&str; 2] = ["--permission-mode", "bypassPermissions"];
+pub(crate) const FREE: [&str; 2] = ["--permission-mode", "bypassPermissions"];
 
 // proves TE-09 (part: tmux; the same binary; none left)
 // proves TE-10 (part: several processes)

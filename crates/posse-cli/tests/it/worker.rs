@@ -41,14 +41,14 @@ const TEAM: &str = "description = 'It works.'\n\
     [roles.dev]\nprompt = 'Work.'\ncount = 2\n\
     [[tasks]]\nsubject = 'one'\n[[tasks]]\nsubject = 'two'\n";
 
-struct Scene {
-    project: Project,
+pub(crate) struct Scene {
+    pub(crate) project: Project,
     store: String,
     mode: &'static str,
 }
 
 impl Scene {
-    fn new(name: &str, store: &str) -> Self {
+    pub(crate) fn new(name: &str, store: &str) -> Self {
         let project = Project::new(&format!("worker-{name}"), SCRIPT);
         std::fs::create_dir_all(project.file(".posse/teams")).unwrap();
         std::fs::write(project.file(".posse/teams/crew.toml"), TEAM).unwrap();
@@ -81,20 +81,20 @@ impl Scene {
         stdout(&output)
     }
 
-    fn lead(&self) -> Running {
+    pub(crate) fn lead(&self) -> Running {
         self.start(&["team", "run", "crew", "work", "--team-backend", "worker"])
     }
 
-    fn worker(&self, more: &[&str]) -> Running {
+    pub(crate) fn worker(&self, more: &[&str]) -> Running {
         self.start(&[&["worker", "--json"], more].concat())
     }
 }
 
 /// A process, and the lines that it says.
-struct Running {
+pub(crate) struct Running {
     child: Child,
     lines: mpsc::Receiver<String>,
-    said: Vec<String>,
+    pub(crate) said: Vec<String>,
 }
 
 impl Running {
@@ -139,7 +139,7 @@ impl Running {
     }
 
     /// Waits until so many members have come to something here.
-    fn until_members(&mut self, event: &str, count: usize) {
+    pub(crate) fn until_members(&mut self, event: &str, count: usize) {
         for _ in 0..count {
             self.until(event, |line| {
                 serde_json::from_str::<Value>(line).is_ok_and(|line| line["event"] == event)
@@ -147,7 +147,7 @@ impl Running {
         }
     }
 
-    fn ends(&mut self) -> i32 {
+    pub(crate) fn ends(&mut self) -> i32 {
         // What it says must not hold it up.
         while let Ok(line) = self.lines.recv_timeout(LONG) {
             self.said.push(line);
@@ -155,7 +155,7 @@ impl Running {
         self.child.wait().unwrap().code().unwrap()
     }
 
-    fn interrupt(&self) {
+    pub(crate) fn interrupt(&self) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     }
