@@ -31,7 +31,7 @@ use crate::sandbox::{AfterCommand, CommandRequest, ConfinedCommand, JobProgram, 
 use crate::shell::{Bounds, How, RunningShell};
 use crate::system_processes::{ReadyProcess, SystemProcesses};
 use crate::worktree::CheckoutGate;
-pub(crate) use ending::fault_of_status;
+pub(crate) use ending::{fault_of_status, left_behind};
 pub use foreground::{ForegroundBash, ForegroundBashInput};
 
 /// Default time limit of a command in milliseconds.

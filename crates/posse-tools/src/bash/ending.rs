@@ -23,11 +23,19 @@ pub(super) fn fault(ending: &Ending, limit: Option<Duration>) -> Option<String> 
 
 /// Returns a remark about processes that the shell left behind, if there were any.
 pub(super) fn left(ending: &Ending) -> Option<String> {
-    let what = "still running when the shell ended; now ended, too";
-    match (&ending.how, ending.ended) {
-        (How::Exited(_), 1) => Some(format!("(1 process was {what})")),
-        (How::Exited(_), n) if n > 1 => Some(format!("({n} processes were {what})")),
+    match ending.how {
+        How::Exited(_) => left_behind("the shell", ending.ended),
         _ => None,
+    }
+}
+
+/// Returns a remark about processes that a program left behind, if there were any.
+pub(crate) fn left_behind(program: &str, count: usize) -> Option<String> {
+    let what = format!("still running when {program} ended; now ended, too");
+    match count {
+        0 => None,
+        1 => Some(format!("(1 process was {what})")),
+        count => Some(format!("({count} processes were {what})")),
     }
 }
 

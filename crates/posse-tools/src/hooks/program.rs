@@ -8,7 +8,7 @@ use posse_port::process::{Process, ProcessEnd, ProcessError, ProcessRequest, Pro
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use super::{MOST_BYTES, failed, over, text};
-use crate::bash::fault_of_status;
+use crate::bash::{fault_of_status, left_behind};
 use crate::processes::{AFTERMATH, within};
 use crate::system_processes::SystemProcesses;
 
@@ -104,8 +104,10 @@ fn returned(
         Some(status) if status.signal().is_none() => None,
         status => status.map_or_else(|| Some(unknown()), fault_of_status),
     };
+    // One that was ended itself is not said to have left anything.
+    let left = left_behind("the hook", end.left).filter(|_| cut.is_none());
     let mut errors = text(errors.bytes);
-    for note in &end.notes {
+    for note in left.iter().chain(&end.notes) {
         if !errors.is_empty() && !errors.ends_with('\n') {
             errors.push('\n');
         }
