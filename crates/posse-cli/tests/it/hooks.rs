@@ -4,6 +4,7 @@ mod ecosystem;
 mod everywhere;
 mod handlers;
 mod life;
+mod misbehaving;
 mod models;
 mod recipes;
 mod scene;
@@ -13,6 +14,7 @@ mod worktrees;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Output;
 
 use serde_json::{Value, json};
@@ -33,6 +35,21 @@ fn guard(command: &str) -> String {
 fn program(project: &Project, file: &str, text: &str) {
     write(project, file, text);
     fs::set_permissions(project.file(file), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The number of processes that calls and hooks of a posse with this home have started.
+fn living(home: &Path) -> usize {
+    let home = format!("POSSE_HOME={}", home.display());
+    let is_started = |process: &fs::DirEntry| {
+        let environment = fs::read(process.path().join("environ")).unwrap_or_default();
+        let has = |is_meant: &dyn Fn(&[u8]) -> bool| {
+            let mut entries = environment.split(|byte| *byte == 0);
+            entries.any(is_meant)
+        };
+        has(&|it| it == home.as_bytes()) && has(&|it| it.starts_with(b"POSSE_CALL="))
+    };
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    processes.filter(is_started).count()
 }
 
 fn objects(output: &Output) -> Vec<Value> {
