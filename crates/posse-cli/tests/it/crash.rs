@@ -42,12 +42,12 @@ pub(crate) const WRITES: &[&str] = &[
     "sendmsg",
 ];
 /// Where else a run is killed.
-const OTHERS: &[&str] = &["unlink", "clone", "clone3", "vfork", "execve"];
+pub(crate) const OTHERS: &[&str] = &["unlink", "clone", "clone3", "vfork", "execve"];
 
 /// A place to run in, made anew for each fault.
 pub(crate) struct Scene {
     base: PathBuf,
-    home: PathBuf,
+    pub(crate) home: PathBuf,
     work: PathBuf,
 }
 
@@ -62,6 +62,11 @@ impl Scene {
         std::fs::create_dir_all(&home).unwrap();
         std::fs::create_dir_all(&work).unwrap();
         Self { base, home, work }
+    }
+
+    /// What a file of the working directory says; nothing if it is not there.
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.work.join(name)).unwrap_or_default()
     }
 
     fn arguments<'a>(&self, url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -272,7 +277,7 @@ fn check(scene: &Scene, server: &Server, output: &Output, what: &str) {
 }
 
 pub(crate) fn log(scene: &Scene) -> String {
-    std::fs::read_to_string(scene.work.join("done.log")).unwrap_or_default()
+    scene.read("done.log")
 }
 
 /// A scripted model on a thread of its own, for as long as the test lasts.

@@ -3,6 +3,7 @@
 mod ecosystem;
 mod everywhere;
 mod handlers;
+mod killed;
 mod life;
 mod misbehaving;
 mod models;
