@@ -16,7 +16,7 @@ mod target;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use book::{HookBook, Preparation};
+pub use book::{FileWatcher, HookBook, Preparation};
 pub use config::{FileProblem, HookFile, HookProblem, PathStep, ReadHooks, read};
 pub use event::{HookEvent, Veto};
 pub use kind::{

@@ -23,4 +23,5 @@ pub use govern::{Budget, Budgets};
 pub use live::handle::{Agent, AgentHandle};
 pub use live::setup::{AgentProfile, Approver, Limits, Setup};
 pub use runtime::Runtime;
+pub use session::session_hooks::SessionHooks;
 pub use session::start_error::StartError;

@@ -10,6 +10,7 @@ use crate::session::factory::Factory;
 use crate::session::factory::ToolsOf;
 use crate::session::recover;
 use crate::session::revive;
+use crate::session::session_hooks::SessionHooks;
 use crate::session::side_query::{self, NoteTools, SideAnswer, SideQueryOptions};
 use crate::session::team::declared;
 use crate::session::team::host::{self, Hosted, Hosting};
@@ -281,6 +282,11 @@ impl Runtime {
         let (ports, supervisor) = (&self.factory.ports, &self.factory.supervisor);
         let registry = Arc::clone(&self.factory.registry);
         Subscription::new(registry, ports.clone(), supervisor.clone())
+    }
+
+    /// Returns what runs hooks of a session for events that a front end notices.
+    pub fn hooks_of(&self, session: AgentId) -> SessionHooks {
+        SessionHooks::new(&self.factory, session)
     }
 
     /// Asks an agent a question: it answers from what it knows, and its conversation and its run

@@ -1,6 +1,8 @@
 //! The hooks of settings as they are now: their files change while posse runs.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use crate::hook::HookSet;
 
@@ -10,6 +12,17 @@ pub struct HookBook {
     hooks: RwLock<Arc<HookSet>>,
     /// What the workspace is to be prepared for before the first prompt.
     prepares: Option<Preparation>,
+    /// What watches files for hooks.
+    watcher: RwLock<Option<Weak<dyn FileWatcher>>>,
+}
+
+/// Watches files for FileChanged hooks.
+pub trait FileWatcher: fmt::Debug + Send + Sync {
+    /// Watches these files, too, which a hook has named.
+    fn add(&self, paths: &[PathBuf]);
+
+    /// Looks at the hooks again: others hold now.
+    fn look_again(&self);
 }
 
 /// What a workspace can be prepared for.
@@ -37,6 +50,7 @@ impl HookBook {
         Self {
             hooks: RwLock::new(Arc::new(hooks)),
             prepares: None,
+            watcher: RwLock::default(),
         }
     }
 
@@ -59,5 +73,25 @@ impl HookBook {
     /// Replaces the hooks.
     pub fn replace(&self, hooks: HookSet) {
         *self.hooks.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hooks);
+        if let Some(watcher) = self.watcher() {
+            watcher.look_again();
+        }
+    }
+
+    /// Sets what watches files for hooks, as long as somebody holds it.
+    pub fn watched_by(&self, watcher: Weak<dyn FileWatcher>) {
+        *self.watcher.write().unwrap_or_else(PoisonError::into_inner) = Some(watcher);
+    }
+
+    /// Watches files that hooks have named. Where nothing watches files, nothing follows.
+    pub fn watch(&self, paths: &[PathBuf]) {
+        if let Some(watcher) = self.watcher().filter(|_| !paths.is_empty()) {
+            watcher.add(paths);
+        }
+    }
+
+    fn watcher(&self) -> Option<Arc<dyn FileWatcher>> {
+        let watcher = self.watcher.read().unwrap_or_else(PoisonError::into_inner);
+        watcher.as_ref()?.upgrade()
     }
 }

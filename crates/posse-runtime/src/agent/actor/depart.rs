@@ -41,6 +41,8 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
         if let Some(event) = lost {
             actor.sink.emit(event).await;
         }
+        // Hooks that a front end runs for it end, so that nothing waits for their events.
+        actor.stop.token.cancel();
         // The error is dropped: if this fails, the lease runs out and others can take the agent.
         let _ = actor.ports.store.release(agent, actor.identity.epoch).await;
         return false;

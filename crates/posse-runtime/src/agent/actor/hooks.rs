@@ -385,6 +385,8 @@ pub(super) fn on_done(actor: &mut Actor, ran: Option<HooksRan>, work: &mut Work)
             Some(Input::Hooked { run, said, intent })
         }
         AfterHooks::Told { event, said } => {
+            let hooks = &actor.session.setup.spawning.hooks;
+            hooks.watch(&said.more.watch);
             for text in &said.contexts {
                 actor.machine.tell(prompt::hook::context(event, "", text));
             }

@@ -16,7 +16,7 @@ use crate::agent::actor::{Actor, command};
 use crate::agent::hook_host::{HookHost, HookRun};
 use crate::agent::step::PROMPTS;
 use crate::definition::instructions::Instruction;
-use crate::hook::{HookEvent, HookSet, Preparation, Veto};
+use crate::hook::{HookBook, HookEvent, HookSet, Preparation, Veto};
 use crate::prompt;
 
 /// Holds back a command that begins a run while its hooks decide. Returns any other.
@@ -92,6 +92,7 @@ pub(super) fn next_gated(actor: &mut Actor, work: &mut Work) {
     };
     let start = (!std::mem::replace(&mut work.hooks.started, true)).then(|| start_source(actor));
     let trigger = preparation(actor).map(Preparation::as_str);
+    let book = Arc::clone(&actor.session.setup.spawning.hooks);
     if start.is_some() && trigger.is_some() && !hooks.has(HookEvent::Setup) {
         command::warn(actor, prompt::hook::NO_SETUP.into());
     }
@@ -100,6 +101,7 @@ pub(super) fn next_gated(actor: &mut Actor, work: &mut Work) {
         .start(Uuid::now_v7(), move |cancel| async move {
             let mut gate = Gate {
                 host,
+                book,
                 hooks,
                 told: Vec::new(),
                 beside: Vec::new(),
@@ -154,6 +156,7 @@ pub(super) fn next_gated(actor: &mut Actor, work: &mut Work) {
 /// Hooks that a command has to pass.
 struct Gate {
     host: HookHost,
+    book: Arc<HookBook>,
     hooks: Arc<HookSet>,
     /// What the model is told.
     told: Vec<String>,
@@ -181,6 +184,7 @@ impl Gate {
         self.beside.extend(ran.beside);
         self.charges.extend(ran.charges);
         let said = ran.merged;
+        self.book.watch(&said.more.watch);
         let texts = said.contexts.iter();
         self.told
             .extend(texts.map(|text| prompt::hook::context(event, "", text)));
