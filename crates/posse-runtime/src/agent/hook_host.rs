@@ -28,8 +28,8 @@ use crate::agent::hook_judge::{HookJudge, Judged};
 use crate::agent::step::HookRequest;
 use crate::hook::answer::{Answer, interpret};
 use crate::hook::{
-    Hook, HookEvent, HookFacts, Merged, RunsBeside, SubAgentFacts, merge, payload, target,
-    variables,
+    Hook, HookBook, HookEvent, HookFacts, Merged, RunsBeside, SubAgentFacts, merge, payload,
+    target, variables,
 };
 
 use crate::live::session::Session;
@@ -61,6 +61,8 @@ pub(crate) struct HookHost {
     pub(crate) attended: bool,
     /// What holds the hooks of a repository.
     pub(crate) sandbox: ProcessBoundary,
+    /// The hooks of settings.
+    pub(crate) book: Arc<HookBook>,
     /// The directory for variables of later commands.
     pub(crate) variables: PathBuf,
     /// The effort of the agent's model.
@@ -118,6 +120,7 @@ impl HookHost {
             prompt: None,
             attended: session.approver() != Approver::Nobody,
             sandbox: sandbox(rights),
+            book: Arc::clone(&session.setup.spawning.hooks),
             variables: session.rights.workspace().variables(),
             effort: None,
             judge: None,
@@ -270,7 +273,7 @@ impl HookHost {
             variables.push(("CLAUDE_EFFORT".into(), effort.into()));
         }
         if hook.event.sets_variables() && matches!(target, HookTarget::Program { .. }) {
-            let file = self.new_variables(hook.event, run.number)?;
+            let file = self.new_variables(run)?;
             if let ProcessBoundary::Sandbox(bounds) = &mut boundary {
                 Arc::make_mut(&mut bounds.confinement)
                     .write
@@ -291,13 +294,26 @@ impl HookHost {
         })
     }
 
-    /// Makes an empty file for the variables of a hook, in place of what it set before.
-    fn new_variables(&self, event: HookEvent, number: usize) -> io::Result<PathBuf> {
+    /// Makes an empty file for the variables of a hook, in place of what it set before. Of two
+    /// files the one whose name is later counts.
+    fn new_variables(&self, run: &HookRun) -> io::Result<PathBuf> {
+        let (event, set) = (run.hook.event, self.book.now());
+        // Among all hooks of the event: another file or source has other hooks that match.
+        let mut of_event = set.all().filter(|hook| hook.event == event);
+        let number = of_event.position(|hook| *hook == run.hook);
+        let number = number.unwrap_or(run.number);
+        let rank = match event {
+            HookEvent::Setup => 0,
+            HookEvent::SessionStart => 1,
+            _ => 2,
+        };
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&self.variables)?;
-        let file = self.variables.join(format!("{event}-{number}.sh"));
+        let file = self
+            .variables
+            .join(format!("{rank}-{event}-{number:03}.sh"));
         File::create(&file)?;
         Ok(file)
     }
