@@ -1,13 +1,19 @@
-//! The hooks of settings while posse runs: they are read again when a file changes.
+//! The hooks of settings while posse runs: they are read again when a file changes, unless a hook
+//! refuses the change.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use posse_runtime::hook::{Hook, HookBook, HookSet, HookState};
+use posse_runtime::SessionHooks;
+use posse_runtime::hook::{
+    Hook, HookBook, HookEvent, HookLayer, HookSet, HookState, Merged, Preparation,
+};
+use serde_json::{Map, Value, json};
+use tokio::runtime::Handle;
 
 use crate::config::search_paths::SearchPaths;
 use crate::config::settings::hooks::{HookRemark, SettingsHooks};
-use crate::config::settings::{self, Settings};
+use crate::config::settings::{self, Settings, SettingsTexts};
 use crate::config::trust::Trust;
 use crate::definitions::{WatchGuard, WatchedFiles, shown, watch_files};
 use crate::error::SettingsError;
@@ -28,8 +34,39 @@ pub(crate) struct LiveHooks {
     program: HookSet,
     /// Why the files could not be read the last time.
     broken: Option<String>,
+    /// The files as they were read the last time.
+    seen: Option<SettingsTexts>,
+    /// What counts instead of changes that hooks have refused.
+    kept: SettingsTexts,
+    /// What asks hooks about changes; none if nothing does.
+    asker: Option<HookAsker>,
     /// Those that agents have.
     pub(crate) book: Arc<HookBook>,
+}
+
+/// Runs hooks of a session, from threads too.
+pub(super) struct HookAsker {
+    hooks: SessionHooks,
+    tokio: Handle,
+}
+
+impl HookAsker {
+    /// Returns what runs hooks in the current tokio runtime.
+    pub(super) fn new(hooks: SessionHooks) -> Self {
+        Self {
+            hooks,
+            tokio: Handle::current(),
+        }
+    }
+
+    /// Runs the hooks of an event, and waits for them. Not for async functions.
+    pub(super) fn ask(&self, event: HookEvent, about: &str, own: Value) -> Merged {
+        let own = match own {
+            Value::Object(own) => own,
+            _ => Map::new(),
+        };
+        self.tokio.block_on(self.hooks.run(event, about, own))
+    }
 }
 
 impl LiveHooks {
@@ -39,8 +76,10 @@ impl LiveHooks {
         places: SearchPaths,
         flag: Option<String>,
         program: Vec<Arc<Hook>>,
+        prepares: Option<Preparation>,
     ) -> Self {
         let program = HookSet::new(program);
+        let book = HookBook::new(settings.hooks.set().with(&program));
         let trust = &settings.trust;
         Self {
             places,
@@ -48,14 +87,89 @@ impl LiveHooks {
             trust: trust.is_trusted_for_now().then(|| trust.of_what_was_seen()),
             now: settings.hooks.clone(),
             broken: None,
-            book: Arc::new(HookBook::new(settings.hooks.set().with(&program))),
+            seen: None,
+            kept: SettingsTexts::new(),
+            asker: None,
+            book: Arc::new(book.preparing(prepares)),
             program,
         }
     }
 
-    /// Starts watching in a thread, and returns at once.
+    /// Starts watching in a thread, and returns at once. Changes apply unasked.
     pub(crate) fn watch(self) -> WatchGuard {
         watch_files(self)
+    }
+
+    /// Starts watching in a thread, and returns at once. ConfigChange hooks are asked about changes.
+    pub(crate) fn watch_asking(mut self, hooks: SessionHooks) -> WatchGuard {
+        self.asker = Some(HookAsker::new(hooks));
+        // Read now: a change is one that comes after the first prompt, however late the thread is.
+        self.seen = self.read().ok();
+        watch_files(self)
+    }
+
+    /// Returns the settings files, existing or not.
+    fn settings_files(&self) -> Vec<PathBuf> {
+        let mut paths = settings::file_paths(&self.places);
+        let is_path = |value: &&String| !value.trim_start().starts_with('{');
+        let flag = self.flag.iter().filter(is_path);
+        paths.extend(flag.map(|it| self.places.cwd.join(it)));
+        paths
+    }
+
+    /// Asks hooks about files that have changed. What they refuse does not count.
+    fn ask(&mut self, texts: &SettingsTexts) {
+        let Some(before) = self.seen.replace(texts.clone()) else {
+            return;
+        };
+        for (path, _) in texts
+            .iter()
+            .filter(|(path, text)| before.get(*path) != Some(text))
+        {
+            match self.refusal(path) {
+                Some(told) => {
+                    say(&tame(&told));
+                    // After a second refusal, what counted before the first one still counts.
+                    let counted = before.get(path).cloned().flatten();
+                    self.kept.entry(path.clone()).or_insert(counted);
+                }
+                None => {
+                    self.kept.remove(path);
+                }
+            }
+        }
+    }
+
+    /// Returns what people are told if a hook refuses the change of a file.
+    fn refusal(&self, path: &Path) -> Option<String> {
+        let asker = self.asker.as_ref()?;
+        let layer = settings::layer_of(&self.places, path).unwrap_or(HookLayer::Flag);
+        let source = source_of(layer);
+        let own = json!({ "source": source, "file_path": path });
+        let said = asker.ask(HookEvent::ConfigChange, source, own);
+        let why = said.ends_run.as_deref().or(said.denied())?;
+        let file = shown(path, &self.places.cwd);
+        let why = match why.trim() {
+            "" => String::new(),
+            why => format!(": {why}"),
+        };
+        if layer == HookLayer::Managed {
+            say(&tame(&format!(
+                "hooks: the change of {file} counts, though a hook refuses it{why}"
+            )));
+            return None;
+        }
+        Some(format!(
+            "hooks: the change of {file} does not count: a hook refuses it{why}"
+        ))
+    }
+
+    /// Returns the hooks that files with these texts come to.
+    fn settled(&self, mut texts: SettingsTexts) -> Result<SettingsHooks, SettingsError> {
+        texts.extend(self.kept.clone());
+        let places = self.places_now();
+        let next = settings::read_hooks(&places, self.flag.as_deref(), &texts)?;
+        Ok(next.after(&self.now, &places.trust))
     }
 
     /// Returns the places with the trust that the person has kept by now.
@@ -104,33 +218,27 @@ impl LiveHooks {
 }
 
 impl WatchedFiles for LiveHooks {
-    type Content = Result<SettingsHooks, SettingsError>;
+    type Content = Result<SettingsTexts, SettingsError>;
     const WORD: &'static str = "hooks";
 
     fn paths(&self) -> Vec<PathBuf> {
-        let places = &self.places;
-        let mut paths = settings::file_paths(places);
+        let mut paths = self.settings_files();
         // What the person accepts meanwhile counts.
-        let home = places.posse_home.iter();
+        let home = self.places.posse_home.iter();
         paths.extend(home.map(|home| home.join("trust.toml")));
-        let is_path = |value: &&String| !value.trim_start().starts_with('{');
-        paths.extend(
-            self.flag
-                .iter()
-                .filter(is_path)
-                .map(|it| places.cwd.join(it)),
-        );
         paths
     }
 
     fn read(&self) -> Self::Content {
-        let places = self.places_now();
-        let next = settings::read_hooks(&places, self.flag.as_deref())?;
-        Ok(next.after(&self.now, &places.trust))
+        settings::read_texts(self.settings_files())
     }
 
     fn take(&mut self, content: Self::Content) {
-        let next = match content {
+        let next = content.and_then(|texts| {
+            self.ask(&texts);
+            self.settled(texts)
+        });
+        let next = match next {
             Ok(next) => next,
             Err(error) => {
                 let why = posse_port::in_a_line(&error);
@@ -151,6 +259,17 @@ impl WatchedFiles for LiveHooks {
             say(&line);
         }
         self.now = next;
+    }
+}
+
+/// Returns what hooks call the files of a layer.
+fn source_of(layer: HookLayer) -> &'static str {
+    match layer {
+        HookLayer::Managed => "policy_settings",
+        HookLayer::User => "user_settings",
+        HookLayer::Project => "project_settings",
+        HookLayer::Local => "local_settings",
+        _ => "flag_settings",
     }
 }
 
@@ -182,7 +301,7 @@ mod tests {
             ..places.clone()
         };
         let settings = Settings::load(&places, FlagSettings::default()).unwrap();
-        LiveHooks::new(&settings, places, None, Vec::new())
+        LiveHooks::new(&settings, places, None, Vec::new(), None)
     }
 
     fn look_again(live: &mut LiveHooks) -> Matched {

@@ -406,7 +406,13 @@ fn session_parts(
     let flag = config.flags.settings.clone();
     let program = config.flags.program_hooks.as_ref();
     let program = program.map(|program| program.hooks.clone());
-    let live_hooks = LiveHooks::new(settings, places.clone(), flag, program.unwrap_or_default());
+    let live_hooks = LiveHooks::new(
+        settings,
+        places.clone(),
+        flag,
+        program.unwrap_or_default(),
+        config.flags.prepares,
+    );
     setup.spawning.hooks = Arc::clone(&live_hooks.book);
     setup.spawning.types = live.catalogue.clone();
     setup.spawning.skills = Some(skills.catalogue.clone());

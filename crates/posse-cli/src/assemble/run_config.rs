@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use posse_port::model::{Effort, Thinking};
 use posse_protocol::{AgentId, Name, PermissionMode, TeamPlan};
+use posse_runtime::hook::Preparation;
 use posse_runtime::live::setup::{Approver, Limits};
 use posse_runtime::session::branch::CopiedHistory;
 
@@ -87,6 +88,8 @@ pub(crate) struct SessionFlags {
     pub(crate) session_id: Option<AgentId>,
     /// `--trust`: all of the workspace counts, in this run.
     pub(crate) trusts: bool,
+    /// What Setup hooks prepare the workspace for: `--init`, `--maintenance`.
+    pub(crate) prepares: Option<Preparation>,
     /// Hooks of the program that drives posse.
     pub(crate) program_hooks: Option<ProgramHooks>,
 }

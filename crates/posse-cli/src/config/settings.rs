@@ -11,6 +11,7 @@ pub(crate) mod teams;
 pub(crate) mod ui;
 mod variables;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ use posse_runtime::hook::HookLayer;
 use posse_tools::is_untracked;
 
 use self::agents::{AgentFlags, AgentSettings};
-use self::file::{Permissions, SettingsFile};
+use self::file::{Permissions, SettingsFile, TextOf};
 use self::hooks::SettingsHooks;
 use self::sandbox::SandboxSettings;
 use self::teams::{Backend, TeamSettings};
@@ -374,9 +375,18 @@ fn paths(places: &SearchPaths) -> Vec<LayerPath> {
 
 /// Reads every existing file, highest layer first.
 fn layers(places: &SearchPaths, flag: Option<&str>) -> Result<Vec<Layer>, SettingsError> {
+    layers_of(places, flag, &file::text)
+}
+
+/// Parses every existing file, highest layer first.
+fn layers_of(
+    places: &SearchPaths,
+    flag: Option<&str>,
+    text_of: TextOf<'_>,
+) -> Result<Vec<Layer>, SettingsError> {
     let mut layers = Vec::new();
     for file in paths(places) {
-        let Some(content) = file::read(&file.path)? else {
+        let Some(content) = file::parsed(&file.path, text_of)? else {
             continue;
         };
         let is_repository = file.trust == LayerAuthor::Repository;
@@ -399,7 +409,7 @@ fn layers(places: &SearchPaths, flag: Option<&str>) -> Result<Vec<Layer>, Settin
         });
     }
     if let Some(value) = flag {
-        let (path, content) = file::of_flag(value, &places.cwd)?;
+        let (path, content) = file::of_flag(value, &places.cwd, text_of)?;
         let is_managed = |layer: &&Layer| layer.trust == LayerAuthor::Managed;
         let above = layers.iter().take_while(is_managed).count();
         let flag = Layer {
@@ -435,12 +445,35 @@ pub(crate) fn file_paths(places: &SearchPaths) -> Vec<PathBuf> {
     paths(places).into_iter().map(|file| file.path).collect()
 }
 
-/// Reads the hooks of all layers. `flag` is the value of `--settings`.
+/// The texts of settings files, existing or not.
+pub(crate) type SettingsTexts = BTreeMap<PathBuf, Option<String>>;
+
+/// Reads these files.
+pub(crate) fn read_texts(
+    paths: impl IntoIterator<Item = PathBuf>,
+) -> Result<SettingsTexts, SettingsError> {
+    let read = |path: PathBuf| Ok((path.clone(), file::text(&path)?));
+    paths.into_iter().map(read).collect()
+}
+
+/// Returns whose hooks a settings file has; none if it is no file of `places`.
+pub(crate) fn layer_of(places: &SearchPaths, path: &Path) -> Option<HookLayer> {
+    let mut files = paths(places).into_iter();
+    files.find(|it| it.path == path).map(|it| it.hooks)
+}
+
+/// Returns the hooks of all layers, whose files have these texts. `flag` is the value of
+/// `--settings`.
 pub(crate) fn read_hooks(
     places: &SearchPaths,
     flag: Option<&str>,
+    texts: &SettingsTexts,
 ) -> Result<SettingsHooks, SettingsError> {
-    let layers = layers(places, flag)?;
+    let text_of = |path: &Path| match texts.get(path) {
+        Some(text) => Ok(text.clone()),
+        None => file::text(path),
+    };
+    let layers = layers_of(places, flag, &text_of)?;
     Ok(hooks::settle(&layers, |layer| source_of(layer, places)))
 }
 

@@ -97,7 +97,8 @@ pub(crate) async fn join(config: RunConfig, target: JoinTarget) -> anyhow::Resul
         slash,
         ..
     } = context;
-    let _watching = [live.watch(), skills.watch(), memory.watch(), hooks.watch()];
+    let hooks = hooks.watch_asking(runtime.hooks_of(session.agent));
+    let _watching = [live.watch(), skills.watch(), memory.watch(), hooks];
     let _socket = ViewSocket::open(&store, &runtime, Some(slash));
     let stopping = stop::when_told(store.clone());
     tokio::pin!(stopping);

@@ -148,14 +148,21 @@ impl SettingsFile {
     }
 }
 
+/// Returns the text of a file; `None` if it does not exist.
+pub(super) type TextOf<'a> = &'a dyn Fn(&Path) -> Result<Option<String>, SettingsError>;
+
 /// Parses the value of `--settings`: JSON, or the path of a file, which must exist.
-pub(super) fn of_flag(value: &str, cwd: &Path) -> Result<(PathBuf, SettingsFile), SettingsError> {
+pub(super) fn of_flag(
+    value: &str,
+    cwd: &Path,
+    text_of: TextOf<'_>,
+) -> Result<(PathBuf, SettingsFile), SettingsError> {
     if value.trim_start().starts_with('{') {
         let path = PathBuf::from("--settings");
         return parse(&path, value).map(|file| (path, file));
     }
     let path = cwd.join(value);
-    let file = match read(&path)? {
+    let file = match parsed(&path, text_of)? {
         Some(file) => file,
         None if path.exists() => SettingsFile::default(),
         None => {
@@ -170,11 +177,23 @@ pub(super) fn of_flag(value: &str, cwd: &Path) -> Result<(PathBuf, SettingsFile)
 
 /// Reads a file; `None` if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsError> {
-    let unreadable = |source| SettingsError::Unreadable {
+    parsed(path, &text)
+}
+
+/// Returns the text of a file on the disk; `None` if it does not exist.
+pub(super) fn text(path: &Path) -> Result<Option<String>, SettingsError> {
+    text_file::read(path).map_err(|source| SettingsError::Unreadable {
         path: path.to_owned(),
         source,
-    };
-    let Some(text) = text_file::read(path).map_err(unreadable)? else {
+    })
+}
+
+/// Parses a file with this text; `None` if it does not exist.
+pub(super) fn parsed(
+    path: &Path,
+    text_of: TextOf<'_>,
+) -> Result<Option<SettingsFile>, SettingsError> {
+    let Some(text) = text_of(path)? else {
         return Ok(None);
     };
     if text.trim().is_empty() {
