@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use posse_protocol::AgentId;
+use posse_runtime::hook::Preparation;
 use posse_runtime::session::branch::CopiedHistory;
 
 use crate::assemble::profile_args::PROGRAMS;
@@ -33,6 +34,8 @@ pub(crate) struct RunCommand {
     #[command(flatten)]
     screen: ScreenArgs,
     #[command(flatten)]
+    preparation: PreparationArgs,
+    #[command(flatten)]
     pub(crate) options: RunOptions,
     /// Continue the newest session of this directory
     #[arg(short, long = "continue")]
@@ -61,6 +64,27 @@ struct ScreenArgs {
     /// Talk in lines alone, without a live region: for screen readers and simple terminals
     #[arg(long, visible_alias = "screen-reader", conflicts_with = "print")]
     plain: bool,
+}
+
+/// What a workspace is prepared for before the first prompt.
+#[derive(Clone, Debug, clap::Args)]
+struct PreparationArgs {
+    /// Run Setup hooks with the trigger `init` before the first prompt
+    #[arg(long, conflicts_with = "maintenance")]
+    init: bool,
+    /// Run Setup hooks with the trigger `maintenance` before the first prompt
+    #[arg(long)]
+    maintenance: bool,
+}
+
+impl PreparationArgs {
+    fn wanted(&self) -> Option<Preparation> {
+        match (self.init, self.maintenance) {
+            (true, _) => Some(Preparation::First),
+            (_, true) => Some(Preparation::Maintenance),
+            _ => None,
+        }
+    }
 }
 
 impl RunCommand {
@@ -157,6 +181,7 @@ impl RunCommand {
         let copied = self.at.map_or(CopiedHistory::All, CopiedHistory::Through);
         config.fork = self.fork_session.then_some(copied);
         config.flags.session_id = self.session_id;
+        config.flags.prepares = self.preparation.wanted();
         config
     }
 
