@@ -5,6 +5,7 @@
 pub(crate) mod agent_args;
 pub(crate) mod directories;
 pub(crate) mod facts;
+pub(crate) mod file_watch;
 pub(crate) mod hook_watch;
 pub(crate) mod hooks;
 pub(crate) mod images;

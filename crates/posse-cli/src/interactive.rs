@@ -38,6 +38,7 @@ use self::link::Link;
 use self::live_screen::{Ending, LiveScreen};
 use self::reports::Reports;
 use self::rewind::RewindPoint;
+use crate::assemble::file_watch::FileWatch;
 use crate::assemble::open::{self, Started};
 use crate::assemble::run_config::{ProcessPurpose, RunConfig, SessionChoice};
 use crate::config::caller;
@@ -134,6 +135,7 @@ pub(crate) fn run(
                 // What the command line says about its session does not hold for another.
                 config.fork = copied;
                 config.flags.session_id = None;
+                config.flags.prepares = None;
             }
             is_later = true;
             if let Some(server) = &scripted {
@@ -192,7 +194,10 @@ async fn converse(
     let may_bypass =
         facts.mode == PermissionMode::BypassPermissions || allows_bypass && !facts.bypass_disabled;
     let _socket = ViewSocket::open(&store, &runtime, Some(slash.clone()));
-    let _watching = [live.watch(), skills.watch(), memory.watch(), hooks.watch()];
+    let asked = runtime.hooks_of(facts.session);
+    let _files = FileWatch::start(&hooks.book, asked.clone(), &facts.cwd);
+    let hooks = hooks.watch_asking(asked);
+    let _watching = [live.watch(), skills.watch(), memory.watch(), hooks];
     let prompts = prompt_file::PromptFile::of(&facts.cwd);
     let look = Look::load(terminal::color_depth())?;
     look.warn();

@@ -29,6 +29,7 @@ use super::team_watch::TeamWatch;
 use super::view_socket::ViewSocket;
 use super::{signals, stop};
 use crate::assemble::facts::SessionFacts;
+use crate::assemble::file_watch::FileWatch;
 use crate::assemble::on_question::OnQuestion;
 use crate::assemble::open::{self, Started};
 use crate::assemble::program_hooks::ProgramHooks;
@@ -180,7 +181,8 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     let (again, session) = (facts.again.clone(), facts.session);
     let realm = RealmId::from(session.uuid());
     let kept = store.store.clone();
-    let rules = RuleKeeper::new(SearchPaths::at(&facts.cwd));
+    let cwd = facts.cwd.clone();
+    let rules = RuleKeeper::new(SearchPaths::at(&cwd));
     let watch = TeamWatch::new(store.store.clone(), facts.session, team.clone(), is_new);
     let spending = match is_new {
         true => Some(SessionSpending::of_new(kept.clone(), facts.session)),
@@ -214,7 +216,10 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     let board = board.map(|board| board(store.clone(), session));
     let stopping = stop::when_told(store);
     tokio::pin!(stopping);
-    let _watching = [live.watch(), skills.watch(), memory.watch(), hooks.watch()];
+    let asked = runtime.hooks_of(session);
+    let _files = FileWatch::start(&hooks.book, asked.clone(), &cwd);
+    let hooks = hooks.watch_asking(asked);
+    let _watching = [live.watch(), skills.watch(), memory.watch(), hooks];
     let outside = event_loop::LoopInputs {
         lines,
         keyboard,

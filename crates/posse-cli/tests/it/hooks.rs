@@ -2,6 +2,7 @@
 
 mod ecosystem;
 mod everywhere;
+mod files;
 mod handlers;
 mod killed;
 mod life;
@@ -10,6 +11,7 @@ mod models;
 mod recipes;
 mod scene;
 mod seen;
+mod setup;
 mod table;
 mod worktrees;
 
