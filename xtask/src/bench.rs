@@ -3,6 +3,7 @@
 mod attach;
 mod feed;
 mod fork;
+mod hooks;
 mod model;
 mod postgres;
 mod program;
@@ -204,8 +205,9 @@ fn once(binaries: &Path, name: &str, effort: Effort) -> Result<Vec<&'static str>
         "feed" => feed::run(binaries, effort)?,
         "tui" => tui::run(binaries, effort)?,
         "sandbox" => sandbox::run(binaries, effort)?,
+        "hooks" => hooks::run(binaries, effort)?,
         _ => bail!(
-            "there is no bench `{name}`; there are startup, model, turn, store, spawn, worktree, fork, team, postgres, feed, tui and sandbox"
+            "there is no bench `{name}`; there are startup, model, turn, store, spawn, worktree, fork, team, postgres, feed, tui, sandbox and hooks"
         ),
     };
     println!("load before {load}, after {}", self::load()?);

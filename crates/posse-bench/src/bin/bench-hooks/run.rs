@@ -1,0 +1,309 @@
+//! Runs with hooks and without, by turns.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command as Program, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use posse_model::RetryPolicy;
+use posse_model::price::PriceList;
+use posse_permission::{Policy, Source};
+use posse_port::Ports;
+use posse_port::clock::SystemClock;
+use posse_port::hooks::HookRunner;
+use posse_port::memory::SystemMemory;
+use posse_port::model::Thinking;
+use posse_port::tool::{Tool, Workspace};
+use posse_protocol::{Command, ContentBlock, EventKind, Outcome, PermissionMode};
+use posse_runtime::govern::budget::Budget;
+use posse_runtime::hook::{self, HookBook, HookFile, HookLayer, HookSet};
+use posse_runtime::live::handle::Agent;
+use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Repeats, Setup};
+use posse_runtime::runtime::Runtime;
+use posse_store::Sqlite;
+use posse_testkit::faulty::Faulty;
+use posse_testkit::rig::spawning;
+use posse_testkit::scripted;
+use posse_tools::{SystemHooks, SystemProcesses, Watchdog};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::Failed;
+use crate::call::{Calls, Nothing, TOOL};
+use crate::server::HookServer;
+
+/// Reads its input and says nothing.
+const SCRIPT: &str = "cat >/dev/null";
+/// Size of an input, about.
+const INPUT: usize = 700;
+
+/// Runs of agents with the same hooks.
+struct Ground {
+    runtime: Runtime,
+    setup: Setup,
+    commits: Arc<AtomicU64>,
+}
+
+impl Ground {
+    /// `hooks` is the value of the key in settings.
+    fn new(
+        directory: &Path,
+        calls: u32,
+        hooks: &Value,
+        runner: Arc<dyn HookRunner>,
+    ) -> Result<Self, Failed> {
+        std::fs::create_dir_all(directory)?;
+        let commits = Arc::<AtomicU64>::default();
+        let counted = Arc::clone(&commits);
+        let mut store = Faulty::new(Arc::new(Sqlite::open(&directory.join("posse.db"))?));
+        store.refuse = Box::new(move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            false
+        });
+        let clock = Arc::new(SystemClock::default());
+        // Nobody is asked there.
+        let inner = scripted::anthropic(
+            "http://127.0.0.1:1",
+            Arc::<SystemClock>::clone(&clock),
+            RetryPolicy::default(),
+        )?;
+        let runtime = Runtime::new(Ports {
+            model: Arc::new(Calls::new(inner, calls)),
+            store: Arc::new(store),
+            clock,
+            prices: Arc::new(PriceList::built_in()?),
+            memory: Arc::new(SystemMemory),
+            hooks: runner,
+            worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
+        });
+        Ok(Self {
+            runtime,
+            setup: setup(directory, hooks),
+            commits,
+        })
+    }
+
+    fn start(&self) -> Agent {
+        let profile = AgentProfile {
+            model: "claude-opus-5".into(),
+            system: vec!["You do nothing. ".repeat(100)],
+            thinking: Thinking::Default,
+            effort: None,
+            mode: PermissionMode::BypassPermissions,
+        };
+        self.runtime.start(&profile, self.setup.clone())
+    }
+
+    /// Returns how long a run takes.
+    async fn run(&self) -> Result<Duration, Failed> {
+        let mut agent = self.start();
+        let begun = Instant::now();
+        turn(&mut agent).await?;
+        Ok(begun.elapsed())
+    }
+}
+
+fn setup(directory: &Path, hooks: &Value) -> Setup {
+    let file = HookFile {
+        layer: HookLayer::User,
+        path: "settings.json".into(),
+        of_repository: false,
+        source: Source {
+            name: "settings.json".into(),
+            root: directory.to_owned(),
+            cwd: directory.to_owned(),
+            home: None,
+        },
+    };
+    let read = hook::read(hooks, &file).hooks.into_iter();
+    let hooks = HookSet::new(read.map(|(hook, _)| Arc::new(hook)));
+    let workspace = Workspace {
+        cwd: directory.to_owned(),
+        roots: vec![directory.to_owned()],
+        spill: directory.to_owned(),
+        home: None,
+        mirror: None,
+        notes: None,
+    };
+    let tool: Arc<dyn Tool> = Arc::new(Nothing);
+    let mut spawning = spawning();
+    spawning.hooks = Arc::new(HookBook::new(hooks));
+    Setup {
+        tools: [tool].into_iter().collect(),
+        policy: Arc::new(Policy::default()),
+        workspace: Arc::new(workspace),
+        limits: Limits {
+            turns: None,
+            budget: Budget::default(),
+            max_tokens: 4096,
+            compact_at: None,
+            repeats: Repeats::default(),
+        },
+        approver: Approver::Nobody,
+        spawning,
+        joins: false,
+        output_schema: None,
+    }
+}
+
+/// Sends the agent a prompt and waits for the end of its run.
+async fn turn(agent: &mut Agent) -> Result<(), Failed> {
+    let prompt = Command::Prompt(vec![ContentBlock::text("go")]);
+    agent.handle.send(prompt).await?;
+    while let Some(event) = agent.events.recv().await {
+        match event.kind {
+            EventKind::Ended(end) if end.outcome == Outcome::Completed => return Ok(()),
+            EventKind::Ended(end) => return Err(format!("{:?}", end.outcome).into()),
+            // A hook that fails would cost nothing.
+            EventKind::Warning(what) => return Err(what.into()),
+            _ => {}
+        }
+    }
+    Err("the agent ended".into())
+}
+
+/// Returns the value of the key `hooks` with these before each call of the tool.
+fn before(matcher: &str, hooks: &[Value]) -> Value {
+    json!({"PreToolUse": [{"matcher": matcher, "hooks": hooks}]})
+}
+
+fn runner(posse: Option<&Path>) -> Arc<dyn HookRunner> {
+    let processes = SystemProcesses::new(posse.map(Watchdog::new), None, Vec::new());
+    Arc::new(SystemHooks::new(processes, BTreeMap::new(), None))
+}
+
+pub(crate) async fn commits(hooks: &str, calls: u32, directory: &Path) -> Result<Value, Failed> {
+    let hook = json!({"type": "command", "command": "exit 2"});
+    let hooks = match hooks {
+        "none" => Value::Null,
+        "unmatched" => before("Other", &[hook]),
+        _ => return Err("hooks are none or unmatched".into()),
+    };
+    let ground = Ground::new(directory, calls, &hooks, runner(None))?;
+    ground.run().await?;
+    Ok(json!({"commits": ground.commits.load(Ordering::Relaxed)}))
+}
+
+/// Two programs on each call.
+pub(crate) async fn programs(
+    posse: &Path,
+    (calls, rounds): (u32, u32),
+    directory: &Path,
+) -> Result<Value, Failed> {
+    // Two that are alike would be one.
+    let hook = |more: &str| json!({"type": "command", "command": format!("{SCRIPT}{more}")});
+    let hooks = before(TOOL, &[hook(""), hook(" ")]);
+    let hooked = Ground::new(
+        &directory.join("hooked"),
+        calls,
+        &hooks,
+        runner(Some(posse)),
+    )?;
+    let plain = Ground::new(&directory.join("plain"), calls, &Value::Null, runner(None))?;
+    hooked.run().await?;
+    plain.run().await?;
+    let mut times = [Vec::new(), Vec::new(), Vec::new()];
+    for _ in 0..rounds {
+        times[0].push(hooked.run().await? / calls);
+        times[1].push(plain.run().await? / calls);
+        times[2].push(scripts(calls)? / calls);
+    }
+    let [hooked, plain, scripts] = times.map(median_ms);
+    Ok(json!({"hooked_ms": hooked, "plain_ms": plain, "scripts_ms": scripts}))
+}
+
+/// Returns how long the scripts of so many calls take by themselves.
+#[expect(clippy::disallowed_methods, reason = "it waits for what it starts")]
+fn scripts(calls: u32) -> Result<Duration, Failed> {
+    let begun = Instant::now();
+    for _ in 0..calls {
+        let start = || {
+            Program::new("sh")
+                .args(["-c", SCRIPT])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+        };
+        let mut both = [start()?, start()?];
+        for script in &mut both {
+            let mut input = script.stdin.take().ok_or("stdin is piped")?;
+            input.write_all(&[b' '; INPUT])?;
+        }
+        for script in both {
+            script.wait_with_output()?;
+        }
+    }
+    Ok(begun.elapsed())
+}
+
+/// A program that stays.
+pub(crate) async fn persistent(
+    posse: &Path,
+    (calls, rounds): (u32, u32),
+    directory: &Path,
+) -> Result<Value, Failed> {
+    let answers = std::env::current_exe()?;
+    let hook = json!({
+        "type": "command", "command": answers, "args": ["answers"], "persistent": true,
+    });
+    let hooks = before(TOOL, &[hook]);
+    let hooked = Ground::new(
+        &directory.join("hooked"),
+        calls,
+        &hooks,
+        runner(Some(posse)),
+    )?;
+    let plain = Ground::new(&directory.join("plain"), calls, &Value::Null, runner(None))?;
+    // The program is started.
+    hooked.run().await?;
+    plain.run().await?;
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..rounds {
+        times[0].push(hooked.run().await? / calls);
+        times[1].push(plain.run().await? / calls);
+    }
+    let [hooked, plain] = times.map(median_ms);
+    Ok(json!({"hooked_ms": hooked, "plain_ms": plain}))
+}
+
+/// Many agents and one server.
+pub(crate) async fn http(agents: u32, calls: u32, directory: &Path) -> Result<Value, Failed> {
+    let server = HookServer::start()?;
+    let url = format!("http://127.0.0.1:{}/hook", server.port);
+    let hooks = before(TOOL, &[json!({"type": "http", "url": url})]);
+    let hooked = Ground::new(&directory.join("hooked"), calls, &hooks, runner(None))?;
+    let plain = Ground::new(&directory.join("plain"), calls, &Value::Null, runner(None))?;
+    plain.run().await?;
+    let without = together(&plain, agents).await?;
+    let with = together(&hooked, agents).await?;
+    let all = f64::from(agents) * f64::from(calls);
+    Ok(json!({
+        "hooked_ms": with.as_secs_f64() * 1e3 / all,
+        "plain_ms": without.as_secs_f64() * 1e3 / all,
+        "lost": all - server.asked() as f64,
+    }))
+}
+
+/// Returns how long the runs of so many agents take.
+async fn together(ground: &Ground, agents: u32) -> Result<Duration, Failed> {
+    let begun = Instant::now();
+    let mut running = JoinSet::new();
+    for _ in 0..agents {
+        let mut agent = ground.start();
+        running.spawn(async move { turn(&mut agent).await });
+    }
+    while let Some(ended) = running.join_next().await {
+        ended??;
+    }
+    Ok(begun.elapsed())
+}
+
+fn median_ms(mut times: Vec<Duration>) -> f64 {
+    times.sort();
+    let middle = times.get(times.len() / 2).copied().unwrap_or_default();
+    middle.as_secs_f64() * 1e3
+}
