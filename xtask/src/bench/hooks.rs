@@ -106,6 +106,8 @@ fn executed(bench: &Bench, posse: &str, url: &str, settings: &str) -> Result<usi
             "trace=execve",
             "-e",
             "status=successful",
+            "-e",
+            "signal=none",
             "-o",
         ])
         .arg(&log)
@@ -122,7 +124,9 @@ fn executed(bench: &Bench, posse: &str, url: &str, settings: &str) -> Result<usi
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "posse failed: {said}");
     let text = std::fs::read_to_string(log)?;
-    let pids = text.lines().filter_map(|line| line.split_once(' '));
+    // A thread that only gets a signal has executed nothing.
+    let executed = text.lines().filter(|line| line.contains("execve"));
+    let pids = executed.filter_map(|line| line.split_once(' '));
     let pids: BTreeSet<&str> = pids.map(|(pid, _)| pid).collect();
     Ok(pids.len())
 }
