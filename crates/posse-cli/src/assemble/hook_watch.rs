@@ -147,6 +147,11 @@ impl LiveHooks {
         let source = source_of(layer);
         let own = json!({ "source": source, "file_path": path });
         let said = asker.ask(HookEvent::ConfigChange, source, own);
+        self.refused(path, layer, &said)
+    }
+
+    /// Returns what people are told if hooks that say this refuse the change of a file.
+    fn refused(&self, path: &Path, layer: HookLayer, said: &Merged) -> Option<String> {
         let why = said.ends_run.as_deref().or(said.denied())?;
         let file = shown(path, &self.places.cwd);
         let why = match why.trim() {
@@ -275,6 +280,7 @@ fn source_of(layer: HookLayer) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use posse_runtime::hook::answer::HookDecision;
     use posse_runtime::hook::{HookEvent, Matched};
 
     use super::*;
@@ -335,6 +341,63 @@ mod tests {
         );
         disk.write(OF_USER, "{}");
         assert!(look_again(&mut live).is_empty() && live.broken.is_none());
+    }
+
+    #[test]
+    fn what_was_refused_does_not_count_until_the_file_changes_again() {
+        let disk = Disk::new();
+        disk.write(OF_USER, &guard("one"));
+        let mut live = live(&disk);
+        let before = std::fs::read_to_string(disk.path(OF_USER)).unwrap();
+        disk.write(OF_USER, "{");
+        live.seen = Some(live.read().unwrap());
+        live.kept.insert(disk.path(OF_USER), Some(before));
+        assert_eq!(titles(&look_again(&mut live)), ["one"]);
+        // Another file that changes does not bring it in.
+        disk.write(OF_REPOSITORY, &guard("two"));
+        accept(&disk);
+        let mut both = titles(&look_again(&mut live));
+        both.sort();
+        assert_eq!(both, ["one", "two"]);
+        disk.write(OF_USER, &guard("three"));
+        let both = titles(&look_again(&mut live));
+        assert!(
+            both.contains(&"three".into()) && both.len() == 2,
+            "{both:?}"
+        );
+        assert!(live.kept.is_empty());
+    }
+
+    #[test]
+    fn a_change_of_the_administrator_counts_whatever_hooks_say() {
+        let disk = Disk::new();
+        let live = live(&disk);
+        let path = disk.path(OF_USER);
+        let said = Merged {
+            decision: Some(HookDecision::Deny("not\nnow".into())),
+            ..Merged::default()
+        };
+        let ends = Merged {
+            ends_run: Some(String::new()),
+            ..Merged::default()
+        };
+        for layer in [HookLayer::User, HookLayer::Local, HookLayer::Flag] {
+            let told = live.refused(&path, layer, &said).unwrap();
+            assert!(told.ends_with("a hook refuses it: not\nnow"), "{told}");
+            assert!(live.refused(&path, layer, &ends).is_some());
+            assert_eq!(live.refused(&path, layer, &Merged::default()), None);
+        }
+        assert_eq!(live.refused(&path, HookLayer::Managed, &said), None);
+        let sources = [
+            HookLayer::Managed,
+            HookLayer::User,
+            HookLayer::Project,
+            HookLayer::Local,
+            HookLayer::Flag,
+        ]
+        .map(source_of);
+        let words = ["policy", "user", "project", "local", "flag"];
+        assert_eq!(sources, words.map(|word| format!("{word}_settings")));
     }
 
     // proves HK-12 (part: hooks; content)

@@ -5,7 +5,7 @@ use std::process::Child;
 
 use serde_json::{Value, json};
 
-use crate::binary::Project;
+use crate::binary::{Project, stderr};
 use crate::definitions::write;
 use crate::team::succeed;
 use crate::team_run::until;
@@ -155,6 +155,40 @@ fn hooks_name_more_files_to_watch() {
     let path = |input: &Value| input["file_path"].as_str().unwrap().to_owned();
     assert!(path(&log[0]).ends_with("/work/data/list.txt"), "{log:?}");
     assert_eq!(path(log.last().unwrap()), later);
+}
+
+#[test]
+fn a_hook_of_a_file_does_not_outlive_the_run() {
+    let waits = "timeout 60 sh -c 'until test -s ../pid; do sleep 0.1; done' 2>/dev/null";
+    let steps = [format!("{}; {waits}", replaces("A=1", ".env"))];
+    let project = Project::new("hooks-file-end", &commands(&steps));
+    let hooks = json!({"hooks": {"FileChanged": [
+        hook(".env", "echo $$ > ../pid; exec sleep 1000"),
+    ]}});
+    write(&project, OF_USER, &hooks.to_string());
+    assert_eq!(
+        succeed(&project, &[&["-p", "go"][..], &FLAGS].concat()),
+        "Done.\n"
+    );
+    let pid = read(&project, "../pid");
+    let process = std::path::Path::new("/proc").join(pid.trim());
+    assert!(!pid.is_empty() && !process.exists());
+}
+
+#[test]
+fn files_that_are_not_watched_are_told() {
+    let project = Project::new("hooks-many-files", "");
+    let list = "seq -f '\"f%g\"' 1 1100 | paste -sd,";
+    let begins = r#"{"hookSpecificOutput": {"hookEventName": "SessionStart", "watchPaths": ["#;
+    let says = format!("echo '{begins}'; {list}; echo ']}}}}'");
+    let hooks = json!({"hooks": {
+        "SessionStart": [hook("", &says)],
+        "FileChanged": [hook("", "true")],
+    }});
+    write(&project, OF_USER, &hooks.to_string());
+    let output = project.run(&["-p", "hello"]);
+    let told = "hooks: more than 1000 files are to be watched; the others are not";
+    assert_eq!(stderr(&output).matches(told).count(), 1);
 }
 
 /// A run whose progress is in files.
