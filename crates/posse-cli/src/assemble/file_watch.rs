@@ -54,7 +54,7 @@ struct WatchState {
     /// Files that hooks have named while they ran.
     named: BTreeSet<PathBuf>,
     /// All files, as they were when they were looked at last.
-    seen: BTreeMap<PathBuf, Option<FileState>>,
+    seen: BTreeMap<PathBuf, Option<FileStamp>>,
     /// Watches them.
     guard: Option<WatchGuard>,
     /// People were told that there are too many.
@@ -62,10 +62,10 @@ struct WatchState {
 }
 
 /// What differs once a file has changed: device, number, length and time of the last change.
-type FileState = (u64, u64, u64, (i64, i64));
+type FileStamp = (u64, u64, u64, (i64, i64));
 
-/// Returns the state of a file; none if it does not exist.
-fn state_of(path: &Path) -> Option<FileState> {
+/// Returns the stamp of a file; none if it does not exist.
+fn stamp_of(path: &Path) -> Option<FileStamp> {
     let found = std::fs::metadata(path).ok()?;
     let changed = (found.mtime(), found.mtime_nsec());
     Some((found.dev(), found.ino(), found.len(), changed))
@@ -101,7 +101,7 @@ impl HookFiles {
     fn run_hooks(&self) {
         let mut changed = Vec::new();
         for (path, seen) in &mut self.state().seen {
-            let now = state_of(path);
+            let now = stamp_of(path);
             let before = std::mem::replace(seen, now);
             match (before, now) {
                 (None, Some(_)) => changed.push((path.clone(), "add")),
@@ -159,7 +159,7 @@ impl FileWatcher for HookFiles {
         let known = std::mem::take(&mut state.seen);
         let seen = |path: &PathBuf| {
             let known = known.get(path).copied();
-            known.unwrap_or_else(|| state_of(path))
+            known.unwrap_or_else(|| stamp_of(path))
         };
         state.seen = wanted
             .iter()
