@@ -107,7 +107,7 @@ fn a_refusal_ends_the_run_or_is_told_as_the_hook_wants() {
     assert!(!project.file("ran").exists());
     assert_eq!(
         (code, &result["terminal_reason"]),
-        (Some(1), &json!("hook"))
+        (Some(3), &json!("hook"))
     );
     assert!(errors.contains("BAD-IDEA"), "{errors}");
     let hook = json!({"type": "prompt", "prompt": "CHECK-NO", "continueOnBlock": true});
