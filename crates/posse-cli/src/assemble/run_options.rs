@@ -26,12 +26,8 @@ pub(crate) struct RunOptions {
     /// [default: text]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) input_format: Option<InputFormat>,
-    /// With stream-json: also print replies as they arrive
-    #[arg(long)]
-    pub(crate) include_partial_messages: bool,
-    /// With stream-json: also print which hooks run, and what they say
-    #[arg(long)]
-    pub(crate) include_hook_events: bool,
+    #[command(flatten)]
+    pub(crate) lines: IncludedLines,
     #[command(flatten)]
     pub(crate) terms: AgentArgs,
     /// Maximum number of model calls
@@ -57,6 +53,17 @@ pub(crate) struct RunOptions {
     /// Report progress on stderr even if it is not a terminal
     #[arg(long)]
     pub(crate) verbose: bool,
+}
+
+/// What is printed beside the usual lines.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct IncludedLines {
+    /// With stream-json: also print replies as they arrive
+    #[arg(long)]
+    pub(crate) include_partial_messages: bool,
+    /// With stream-json: also print which hooks run, and what they say
+    #[arg(long)]
+    pub(crate) include_hook_events: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -91,10 +98,10 @@ impl RunOptions {
         if self.profile.permission_prompt_tool.is_some() && !self.by_lines() {
             return wrong("--permission-prompt-tool stdio needs --input-format stream-json");
         }
-        if self.include_partial_messages && !lines_out {
+        if self.lines.include_partial_messages && !lines_out {
             return wrong("--include-partial-messages needs --output-format stream-json");
         }
-        if self.include_hook_events && !lines_out {
+        if self.lines.include_hook_events && !lines_out {
             return wrong("--include-hook-events needs --output-format stream-json");
         }
         Ok(())

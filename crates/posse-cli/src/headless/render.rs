@@ -71,8 +71,8 @@ impl Renderer {
             }
             OutputFormat::Json => Self::Json(facts),
             OutputFormat::StreamJson => {
-                let mut lines = JsonLines::new(facts, options.include_partial_messages);
-                lines.include_hooks(options.include_hook_events);
+                let mut lines = JsonLines::new(facts, options.lines.include_partial_messages);
+                lines.include_hooks(options.lines.include_hook_events);
                 Self::Lines(lines)
             }
         }

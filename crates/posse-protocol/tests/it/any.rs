@@ -402,10 +402,7 @@ pub(crate) fn events() -> Vec<BoxedStrategy<EventKind>> {
             .boxed(),
         hook().prop_map(Box::new).prop_map(EventKind::Hook).boxed(),
         text().prop_map(EventKind::Warning).boxed(),
-        run_end()
-            .prop_map(Box::new)
-            .prop_map(EventKind::Ended)
-            .boxed(),
+        ended(run_end()),
         Just(EventKind::AllIdle).boxed(),
         activity().prop_map(EventKind::State).boxed(),
         spending()
@@ -888,6 +885,10 @@ fn list_kind() -> impl Strategy<Value = ListKind> {
 }
 
 /// Any hook that runs or has run.
+fn ended(end: impl Strategy<Value = RunEnd> + 'static) -> BoxedStrategy<EventKind> {
+    end.prop_map(Box::new).prop_map(EventKind::Ended).boxed()
+}
+
 fn hook() -> impl Strategy<Value = HookUpdate> {
     let end = (text(), text(), of(any::<i32>()), of(text()));
     let end = end.prop_map(|(output, errors, code, failure)| HookEnd {

@@ -16,6 +16,8 @@ mod commit;
 mod compact;
 pub(crate) mod depart;
 mod fork;
+mod hook_transcript;
+mod hook_work;
 mod hooks;
 mod instructions;
 mod lead;

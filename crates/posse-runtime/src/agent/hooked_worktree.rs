@@ -1,5 +1,6 @@
 //! Worktrees that hooks of the user make and remove instead of git.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use posse_permission::Rights;
@@ -13,6 +14,19 @@ use crate::agent::hook_host::HookHost;
 use crate::agent::step::HookRequest;
 use crate::hook::{HookEvent, Merged};
 use crate::live::session::Session;
+
+/// Why hooks have made no worktree.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotMade {
+    #[error("the WorktreeCreate hook failed: {0}")]
+    Failed(String),
+    #[error("the WorktreeCreate hook gave no path")]
+    NoPath,
+    #[error("the WorktreeCreate hook gave the path {}, which is no directory", .0.display())]
+    NoDirectory(PathBuf),
+    #[error("the WorktreeCreate hook gave the path {}: {}", .0.display(), .1)]
+    NotThere(PathBuf, io::Error),
+}
 
 /// Whose worktree it is, and what is known of its hooks.
 pub(crate) struct WorktreeHooks<'a> {
@@ -31,7 +45,7 @@ impl WorktreeHooks<'_> {
         &self,
         from: &Path,
         cancel: CancellationToken,
-    ) -> Option<Result<Made, String>> {
+    ) -> Option<Result<Made, NotMade>> {
         let own = json!({ "name": format!("agent-{}", self.agent) });
         let said = self.run(HookEvent::WorktreeCreate, own, cancel).await?;
         Some(made(&said, from))
@@ -87,18 +101,16 @@ impl WorktreeHooks<'_> {
 const BY_HOOK: &str = "a hook made it";
 
 /// Returns what hooks have made.
-fn made(said: &Merged, from: &Path) -> Result<Made, String> {
+fn made(said: &Merged, from: &Path) -> Result<Made, NotMade> {
     if let Some(why) = said.ends_run.as_deref().or(said.denied()) {
-        return Err(format!("the WorktreeCreate hook failed: {why}"));
+        return Err(NotMade::Failed(why.to_owned()));
     }
-    let Some(path) = &said.more.worktree else {
-        return Err("the WorktreeCreate hook gave no path".into());
-    };
+    let path = said.more.worktree.as_ref().ok_or(NotMade::NoPath)?;
     let path = from.join(path);
     let path = match path.canonicalize() {
         Ok(path) if path.is_dir() => path,
-        Ok(path) => return Err(not_there(&path, "it is not a directory")),
-        Err(error) => return Err(not_there(&path, &error.to_string())),
+        Ok(path) => return Err(NotMade::NoDirectory(path)),
+        Err(error) => return Err(NotMade::NotThere(path, error)),
     };
     let worktree = Worktree {
         path,
@@ -114,13 +126,6 @@ fn made(said: &Merged, from: &Path) -> Result<Made, String> {
         missing: None,
         carried: None,
     })
-}
-
-fn not_there(path: &Path, why: &str) -> String {
-    format!(
-        "the WorktreeCreate hook gave the path {}: {why}",
-        path.display()
-    )
 }
 
 /// Returns the top of the checkout that a directory is in; the directory itself if it is in none

@@ -10,7 +10,9 @@ mod compact;
 mod compaction;
 mod decision;
 mod finish;
-pub(crate) mod hooked;
+mod hooked;
+mod hooking;
+mod hooks;
 mod interrupt;
 mod machine;
 mod mail;
@@ -36,7 +38,7 @@ pub(crate) use crate::agent::step::decision::{
     Answered, Closing, Commit, CompactionRequest, Consequence, Decision, Delegated, Draft, Effect,
     Ended, Input, Resting, ToolRun,
 };
-pub(crate) use crate::agent::step::hooked::{AgentHooks, HookRequest, RanFacts};
+pub(crate) use crate::agent::step::hooks::{AgentHooks, HookRequest, RanFacts};
 use crate::agent::step::machine::Attention;
 pub(crate) use crate::agent::step::machine::{Authority, Life, Machine, place, suggestions};
 pub(crate) use crate::agent::step::models::NewModel;

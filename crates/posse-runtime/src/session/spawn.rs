@@ -336,7 +336,7 @@ async fn worktree_guard(
                 agent,
             };
             let made = match hooks.make(&from, parent.stop.token.child_token()).await {
-                Some(made) => made,
+                Some(made) => made.map_err(|why| SpawnError::Worktree(why.to_string()))?,
                 None => {
                     let wanted = Wanted {
                         agent,
@@ -344,10 +344,11 @@ async fn worktree_guard(
                         base,
                         dirty,
                     };
-                    factory.ports.worktrees.make(wanted).await
+                    let made = factory.ports.worktrees.make(wanted).await;
+                    made.map_err(SpawnError::Worktree)?
                 }
             };
-            Some(made.map_err(|why| SpawnError::Worktree(why.to_string()))?)
+            Some(made)
         }
     };
     Ok(WorktreeGuard {

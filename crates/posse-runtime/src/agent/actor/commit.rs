@@ -137,7 +137,7 @@ impl Actor {
                 work.inputs.push_front(found);
             }
             Effect::Raise => Arc::clone(&self.lifecycle).start_declared_members(&self.session),
-            Effect::SetMode(mode) => self.machine.set_mode(mode),
+            Effect::SetMode(mode) => self.machine.rights().set_mode(mode),
             Effect::AskAgain(left) => questions::ask_again(self, left, work).await?,
             Effect::Emit(kind) => {
                 sub_agent::note_call(self, &kind, work.time.began);
@@ -190,7 +190,7 @@ impl Actor {
                 work.open &=
                     self.role.is_main() || self.role.is_teammate() && !self.machine.is_leaving();
                 self.spending.permit = None;
-                self.machine.withdraw();
+                self.machine.rights().withdraw();
                 work.completed = ended.outcome == Outcome::Completed;
                 hooks::on_run_ended(self, &ended.outcome, &ended.run.text, work);
                 hooks::wait_for_quiet(self, work);
@@ -453,7 +453,10 @@ impl Actor {
         let act = self.session.message_row.act(&name);
         let tool = self.setup.tools.get(&name).cloned();
         let marker = marker(self.identity.agent, key);
-        let (workspace, policy) = (Arc::clone(&self.setup.workspace), self.machine.policy());
+        let (workspace, policy) = (
+            Arc::clone(&self.setup.workspace),
+            self.machine.rights().policy(),
+        );
         let place = place(&self.machine, &subject, &consent);
         let of = HostsOf {
             agent: self.identity.agent,
@@ -466,7 +469,7 @@ impl Actor {
             Arc::new(hosts)
         });
         let hosts = Arc::clone(hosts);
-        let wants_answer = self.machine.has_hooks(HookEvent::PostToolUse);
+        let wants_answer = hooks::has(self, work, HookEvent::PostToolUse);
         let (seen, clock) = (self.known_files.clone(), Arc::clone(&self.ports.clock));
         let files = self.session.setup.spawning.instructions.clone();
         let (touched, near) = (subject.clone(), Arc::clone(&workspace));

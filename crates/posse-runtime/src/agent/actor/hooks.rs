@@ -3,135 +3,34 @@
 
 mod gate;
 mod told;
-mod transcript;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use posse_port::model::Effort;
-use posse_port::store::Charge;
-use posse_protocol::{Command, ContentBlock, Fault, FaultClass, Outcome, RunKind};
+use posse_protocol::{ContentBlock, Fault, FaultClass, Outcome, RunKind};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use crate::agent::actor::hook_transcript::HookTranscript;
+use crate::agent::actor::hook_work::{AfterHooks, HooksRan, LookedHooks, RanBeside};
 use crate::agent::actor::work::Work;
 use crate::agent::actor::{Actor, command};
 use crate::agent::hook_host::{HookHost, HookRun, HooksSaid};
 use crate::agent::hook_judge::{HookJudge, OwnPrefix};
 use crate::agent::step::{HookRequest, Input};
 use crate::definition::skill::Skill;
-use crate::hook::answer::{Answer, HookDecision};
-use crate::hook::{Hook, HookEvent, HookSet, Merged, RunsBeside};
+use crate::hook::answer::HookDecision;
+use crate::hook::{Hook, HookEvent, HookSet, RunsBeside};
 use crate::live::run::Run;
 use crate::live::setup::Approver;
 use crate::live::skill_hooks::SkillHooks;
 use crate::prompt;
-use crate::supervise::Calls;
-
-use crate::agent::actor::hooks::transcript::HookTranscript;
 
 pub(super) use crate::agent::actor::hooks::gate::gate;
 pub(super) use crate::agent::actor::hooks::told::{
     before_compaction, end_session, on_asked, on_background_ended, on_entries, on_instructions,
     on_quiet, on_run_ended, wait_for_quiet,
 };
-
-/// Hooks of an agent that run, and what waits for them.
-pub(super) struct HookWork {
-    /// Those that something waits for.
-    pub(super) running: Calls<Uuid, HooksRan>,
-    /// Those that nothing waits for.
-    pub(super) beside: Calls<Uuid, RanBeside>,
-    /// Commands that begin runs, and wait for the hooks of the first one.
-    held: VecDeque<Command>,
-    /// True while hooks of a command run.
-    gating: bool,
-    /// True once the hooks of the session's start were looked for.
-    started: bool,
-    /// True once hooks were told of the memory files that it begins with.
-    greeted: bool,
-    /// The prompt that is worked on.
-    prompt: Option<Uuid>,
-    /// What the last compaction was made for.
-    compaction: &'static str,
-    /// What hooks of a prompt have cost whose run has not begun.
-    pub(super) before: Vec<Charge>,
-    /// What was said in the session, for hooks.
-    transcript: Option<HookTranscript>,
-    /// The hooks of the skills that it has loaded.
-    of_skills: Option<Arc<SkillHooks>>,
-    looked: Option<LookedHooks>,
-}
-
-/// The hooks of an agent as they were looked at last.
-struct LookedHooks {
-    /// Those of settings.
-    settings: Arc<HookSet>,
-    /// Number of changes of those of skills.
-    changes: usize,
-    /// All of them.
-    all: Arc<HookSet>,
-}
-
-impl HookWork {
-    pub(super) fn new() -> Self {
-        Self {
-            running: Calls::new(),
-            beside: Calls::new(),
-            held: VecDeque::new(),
-            gating: false,
-            started: false,
-            greeted: false,
-            prompt: None,
-            compaction: "auto",
-            before: Vec::new(),
-            transcript: None,
-            of_skills: None,
-            looked: None,
-        }
-    }
-
-    /// Returns true while something waits for hooks.
-    pub(super) fn is_busy(&self) -> bool {
-        !self.running.is_empty() || !self.held.is_empty()
-    }
-
-    /// Ends all hooks that something waits for, and drops what waits.
-    pub(super) fn stop(&mut self) {
-        self.held.clear();
-        self.running.cancel();
-        self.beside.cancel();
-    }
-}
-
-/// Hooks that have run.
-pub(super) struct HooksRan {
-    then: AfterHooks,
-    beside: Vec<HookRun>,
-    /// What models have cost that they asked.
-    charges: Vec<Charge>,
-}
-
-/// What hooks were run for.
-enum AfterHooks {
-    /// A step of the run that waits for them.
-    Step { run: u64, said: Box<Merged> },
-    /// Something that has happened: what they say is told with the next entry.
-    Told { event: HookEvent, said: Box<Merged> },
-    /// A command that begins a run, with what is told beside it; or why it does not.
-    Command {
-        command: Box<Command>,
-        told: Vec<String>,
-        refused: Option<String>,
-    },
-}
-
-/// A hook that has run and that nothing waited for.
-pub(super) struct RanBeside {
-    event: HookEvent,
-    rewakes: bool,
-    answer: Answer,
-}
 
 /// Brings the machine's hooks up to date.
 pub(super) fn look(actor: &mut Actor, work: &mut Work) {
@@ -187,6 +86,11 @@ fn own(actor: &Actor, of_skills: &SkillHooks) -> HookSet {
 /// Returns true if the agent has any hooks.
 pub(super) fn has_any(actor: &Actor, work: &Work) -> bool {
     !now(actor, work).is_empty()
+}
+
+/// Returns true if the agent has hooks for an event.
+pub(super) fn has(actor: &Actor, work: &Work, event: HookEvent) -> bool {
+    now(actor, work).has(event)
 }
 
 /// Returns the hooks that hold for the agent now.

@@ -129,7 +129,7 @@ pub(super) fn without_call(actor: &Actor, cancel: CancellationToken) -> ToolCont
         subject: Subject::Nothing,
         workspace: Arc::clone(&actor.setup.workspace),
         seen: actor.known_files.clone(),
-        files: actor.machine.policy(),
+        files: actor.machine.rights().policy(),
         hosts: Arc::new(NoHosts),
         place: Where::Outside,
         clock: Arc::clone(&actor.ports.clock),

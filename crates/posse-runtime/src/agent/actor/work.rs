@@ -12,7 +12,7 @@ use posse_protocol::{Activity, Command, QueuedPrompt, SpendingUpdate, WaitReason
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::agent::actor::hooks::{HookWork, HooksRan, RanBeside};
+use crate::agent::actor::hook_work::{HookWork, HooksRan, RanBeside};
 use crate::agent::actor::skill_queue::{SkillDone, SkillQueue};
 use crate::agent::call_cost::CallReservation;
 use crate::agent::host_gate::CallHosts;

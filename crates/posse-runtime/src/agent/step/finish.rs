@@ -5,7 +5,7 @@ use posse_protocol::{ContentBlock, Fault, FaultClass, Outcome, RawJson};
 
 use crate::agent::step::machine::Departure;
 use crate::agent::step::{
-    Closing, Decision, Effect, Ended, Life, Machine, Resting, State, hooked, mail, turn,
+    Closing, Decision, Effect, Ended, Life, Machine, Resting, State, hooking, mail, turn,
 };
 
 /// Handles the end of the model's turn. Mail that has come is answered first, unless a person's
@@ -24,7 +24,7 @@ pub(super) fn finish(machine: &mut Machine, decision: &mut Decision) {
 /// Ends the run, or waits, once nothing is left to do in it and no hook holds it back.
 pub(super) fn conclude(machine: &mut Machine, decision: &mut Decision) {
     let waits = machine.live > 0 && !machine.is_root();
-    if machine.is_leaving() || waits || !hooked::at_end(machine, decision) {
+    if machine.is_leaving() || waits || !hooking::at_end(machine, decision) {
         end_turn(machine, decision);
     }
 }
@@ -103,7 +103,7 @@ pub(super) fn on_settled(machine: &mut Machine, decision: &mut Decision, mail_wa
         // The run continues with the mail, so its answer was not the last one.
         (machine.run.value, machine.run.repaired) = (None, false);
         machine.state = State::Waiting;
-        if machine.is_muted() {
+        if machine.is_teammate() && !machine.is_awake() {
             return turn::end_run(machine, decision, Outcome::Interrupted);
         }
         return mail::on_mail(machine, decision, Vec::new());

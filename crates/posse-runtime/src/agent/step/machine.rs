@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use posse_permission::{Consent, Policy, Rights};
+use posse_permission::{Consent, Rights};
 use posse_port::confinement::Where;
 use posse_port::store::Charge;
 use posse_port::tool::Subject;
@@ -15,7 +15,7 @@ use crate::agent::step::queue::Queue;
 use crate::agent::step::repetition::Repetition;
 use crate::agent::step::{AgentHooks, CompactionRequest, Input, Run, State};
 use crate::definition::output_schema::OutputSchema;
-use crate::hook::{HookEvent, HookSet};
+use crate::hook::HookSet;
 use crate::live::setup::{Approver, Limits};
 
 /// What an agent may do, and who is asked for approval.
@@ -228,26 +228,6 @@ impl Machine {
         matches!(self.life, Life::Teammate { .. })
     }
 
-    /// Returns true if it is a teammate that was interrupted and waits for a new message.
-    pub(super) fn is_muted(&self) -> bool {
-        self.is_teammate() && !self.is_awake()
-    }
-
-    /// Returns the rules that apply now.
-    pub(crate) fn policy(&self) -> Arc<Policy> {
-        self.rights.rights.policy()
-    }
-
-    /// Sets the mode of the agent and all below it.
-    pub(crate) fn set_mode(&self, mode: PermissionMode) {
-        self.rights.rights.set_mode(mode);
-    }
-
-    /// Withdraws what skills have granted for the run.
-    pub(crate) fn withdraw(&self) {
-        self.rights.rights.withdraw();
-    }
-
     /// Returns true if mail begins a run.
     pub(crate) fn is_awake(&self) -> bool {
         self.attention == Attention::Awake
@@ -371,11 +351,6 @@ impl Machine {
     /// Returns who is asked for approval.
     pub(crate) fn approver(&self) -> Approver {
         self.rights.approver
-    }
-
-    /// Returns true if an event has hooks.
-    pub(crate) fn has_hooks(&self, event: HookEvent) -> bool {
-        self.rights.hooks.set.has(event)
     }
 
     /// Sets the hooks that hold for it.

@@ -15,7 +15,7 @@ use posse_protocol::{
     SandboxRefusal, ToolContent, WaitReason,
 };
 
-use crate::agent::step::hooked::{BatchHooks, CallHooks, HookStage};
+use crate::agent::step::hooks::{BatchHooks, CallHooks, HookStage};
 use crate::agent::step::{Decision, Effect, ToolRun};
 
 /// The open calls of a reply.

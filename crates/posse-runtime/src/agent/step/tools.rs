@@ -13,14 +13,14 @@ use posse_protocol::{
 };
 
 use crate::agent::skill::texts;
-use crate::agent::step::hooked::HookedVerdict;
+use crate::agent::step::hooks::HookedVerdict;
 use crate::agent::step::machine::Attention;
 use crate::agent::step::open_calls::{
     CRASHED, CallPhase, INTERRUPTED, NOT_RUN, OpenToolCall, failure, result,
 };
 use crate::agent::step::repetition::Repeated;
 use crate::agent::step::{
-    Answered, Consequence, Decision, Effect, Life, Machine, RanFacts, State, asking, hooked, plan,
+    Answered, Consequence, Decision, Effect, Life, Machine, RanFacts, State, asking, hooking, plan,
     prompts, turn,
 };
 use crate::live::setup::Approver;
@@ -78,7 +78,7 @@ pub(super) fn judge(machine: &mut Machine, decision: &mut Decision, index: usize
             return tool_stops(machine, decision, index, &what);
         }
     }
-    if !hooked::before(machine, decision, index) {
+    if !hooking::before(machine, decision, index) {
         decide(machine, decision, index);
     }
 }
@@ -91,7 +91,7 @@ fn decide(machine: &mut Machine, decision: &mut Decision, index: usize) {
     let Ok(intent) = &acting.calls[index].intent else {
         return;
     };
-    let verdict = hooked::verdict(machine, &acting.calls[index], intent);
+    let verdict = hooking::verdict(machine, &acting.calls[index], intent);
     let State::Acting(acting) = &mut machine.state else {
         return;
     };
@@ -99,8 +99,8 @@ fn decide(machine: &mut Machine, decision: &mut Decision, index: usize) {
     let verdict = match verdict {
         HookedVerdict::Ruled(verdict) => verdict,
         HookedVerdict::Agreed => return call.run(Consent::Person, &rights.rights, decision),
-        HookedVerdict::Deferred(why) if hooked::can_wait(machine) => {
-            return hooked::defer(machine, decision, index, why);
+        HookedVerdict::Deferred(why) if hooking::can_wait(machine) => {
+            return hooking::defer(machine, decision, index, why);
         }
         HookedVerdict::Deferred(why) => Verdict::Ask(prompt::hook::asks(&why)),
     };
@@ -114,7 +114,7 @@ fn decide(machine: &mut Machine, decision: &mut Decision, index: usize) {
             call.not_run(failure(prompt::plan::NOT_ON));
         }
         Verdict::Ask(why) if call.kind() == QuestionKind::Permission => {
-            hooked::ask(machine, decision, index, why);
+            ask(machine, decision, index, why);
         }
         Verdict::Ask(why) if rights.approver != Approver::Nobody => {
             call.ask(rights.agent, rights.name.clone(), why, decision);
@@ -124,8 +124,15 @@ fn decide(machine: &mut Machine, decision: &mut Decision, index: usize) {
         }
         Verdict::Ask(_) => deny(machine, decision, index, prompt::plan::NOBODY.into()),
         Verdict::Deny(why) => {
-            hooked::deny_unasked(machine, decision, index, format!("Denied: {why}"));
+            deny_unasked(machine, decision, index, format!("Denied: {why}"));
         }
+    }
+}
+
+/// Asks about a call, first the hooks that may answer instead of a person.
+fn ask(machine: &mut Machine, decision: &mut Decision, index: usize, why: String) {
+    if !hooking::asking(machine, decision, index, &why) {
+        ask_person(machine, decision, index, why);
     }
 }
 
@@ -144,7 +151,7 @@ pub(super) fn ask_person(
         return call.ask(rights.agent, rights.name.clone(), why, decision);
     }
     let why = format!("Denied: approval is required and no one is available to give it: {why}");
-    hooked::deny_unasked(machine, decision, index, why);
+    deny_unasked(machine, decision, index, why);
 }
 
 /// Runs a call that somebody has permitted who may. It is judged again: the input may be changed,
@@ -160,7 +167,7 @@ pub(super) fn permit(machine: &mut Machine, decision: &mut Decision, index: usiz
         .map(|intent| rights.verdict(&call.tool, intent));
     match verdict {
         Ok(Verdict::Deny(why)) => {
-            hooked::deny_unasked(machine, decision, index, format!("Denied: {why}"));
+            deny_unasked(machine, decision, index, format!("Denied: {why}"));
         }
         Ok(Verdict::Allow | Verdict::Ask(_)) => {
             let consent = call.consent();
@@ -179,6 +186,12 @@ pub(super) fn deny(machine: &mut Machine, decision: &mut Decision, index: usize,
     decision
         .after
         .extend(denial.map(|denial| Effect::Emit(EventKind::Denied(denial))));
+}
+
+/// Denies a call that nobody was asked about.
+fn deny_unasked(machine: &mut Machine, decision: &mut Decision, index: usize, why: String) {
+    deny(machine, decision, index, why.clone());
+    hooking::after_denial(machine, decision, index, &why);
 }
 
 /// Denies a call and keeps the denial for the end of the run.
@@ -249,7 +262,7 @@ pub(super) fn on_answer(
                 }
                 // Not reported: the person who denied it knows.
                 Answerer::Person => drop(refuse(machine, index, message)),
-                Answerer::Nobody => hooked::deny_unasked(machine, decision, index, message),
+                Answerer::Nobody => deny_unasked(machine, decision, index, message),
             }
             if interrupt {
                 return stop(machine, decision, Outcome::Interrupted);
@@ -331,7 +344,7 @@ pub(super) fn on_call_done(
                         op,
                     };
                     let operations = ops.into_iter().map(operation).collect();
-                    let operations = hooked::operate(machine, decision, index, operations);
+                    let operations = hooking::operate(machine, decision, index, operations);
                     return decision
                         .commit
                         .operations
@@ -406,7 +419,7 @@ pub(super) fn end_call(
     };
     let key = acting.calls[index].key;
     acting.calls[index].done(decision, outcome.clone());
-    if acting.stopping.is_none() && hooked::after(machine, decision, index, &outcome, facts) {
+    if acting.stopping.is_none() && hooking::after(machine, decision, index, &outcome, facts) {
         return advance(machine, decision);
     }
     let State::Acting(acting) = &mut machine.state else {
@@ -443,7 +456,7 @@ fn on_refused(
     if is_asked {
         let why = prompt::sandbox::question(&refusal);
         call.refuse(refusal, told);
-        hooked::ask(machine, decision, index, why);
+        ask(machine, decision, index, why);
         return advance(machine, decision);
     }
     let why = prompt::sandbox::refused(&refusal, mode);
@@ -520,7 +533,7 @@ pub(super) fn stop(machine: &mut Machine, decision: &mut Decision, outcome: Outc
 
 /// Sends all outcomes to the model in one message, in order.
 pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
-    if hooked::batch(machine, decision) {
+    if hooking::batch(machine, decision) {
         return;
     }
     let State::Acting(mut acting) = std::mem::replace(&mut machine.state, State::Idle) else {
@@ -531,7 +544,7 @@ pub(super) fn answer_model(machine: &mut Machine, decision: &mut Decision) {
         None => machine.repetition.count(&acting.calls, limits),
         Some(_) => Repeated::No,
     };
-    let said = hooked::said(&mut acting);
+    let said = hooking::said(&mut acting);
     let results = acting
         .calls
         .into_iter()

@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::agent::actor::hooks::{
-    AfterHooks, HooksRan, host, judge, now, on_instructions, request, text_of,
-};
+use crate::agent::actor::hook_work::{AfterHooks, HooksRan};
+use crate::agent::actor::hooks::{host, judge, now, on_instructions, request, text_of};
 use crate::agent::actor::work::Work;
 use crate::agent::actor::{Actor, command};
 use crate::agent::hook_host::{HookHost, HookRun};
@@ -99,7 +98,7 @@ pub(super) fn next_gated(actor: &mut Actor, work: &mut Work) {
     work.hooks
         .running
         .start(Uuid::now_v7(), move |cancel| async move {
-            let mut gate = Gate {
+            let mut gate = PromptGate {
                 host,
                 book,
                 hooks,
@@ -154,7 +153,7 @@ pub(super) fn next_gated(actor: &mut Actor, work: &mut Work) {
 }
 
 /// Hooks that a command has to pass.
-struct Gate {
+struct PromptGate {
     host: HookHost,
     book: Arc<HookBook>,
     hooks: Arc<HookSet>,
@@ -166,7 +165,7 @@ struct Gate {
     refused: Option<String>,
 }
 
-impl Gate {
+impl PromptGate {
     /// Runs the hooks of an event, unless an earlier one has refused.
     async fn pass(
         &mut self,

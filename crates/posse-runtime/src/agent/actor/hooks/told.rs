@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::Actor;
-use crate::agent::actor::hooks::transcript::HookTranscript;
+use crate::agent::actor::hook_transcript::HookTranscript;
 use crate::agent::actor::hooks::{host, now, request, tell, text_of};
 use crate::agent::actor::work::Work;
 use crate::agent::hook_host::HookHost;

@@ -210,7 +210,7 @@ impl World {
                 Effect::CallModel => self.calling = true,
                 Effect::AbortModel => self.calling = false,
                 Effect::Run(run) => self.start(run.key),
-                Effect::SetMode(mode) => self.machine.set_mode(mode),
+                Effect::SetMode(mode) => self.machine.rights().set_mode(mode),
                 Effect::AbortCalls => {
                     for key in std::mem::take(&mut self.running) {
                         self.step(Input::CallDone { key, result: None });

@@ -302,7 +302,7 @@ fn an_approved_plan_changes_the_mode_with_the_entry_that_says_so() {
         assert_eq!(machine.rights.rights.mode(), PermissionMode::Plan);
         for effect in &decision.after {
             if let Effect::SetMode(mode) = effect {
-                machine.set_mode(*mode);
+                machine.rights().set_mode(*mode);
             }
         }
         let now = mode.unwrap_or(PermissionMode::Plan);

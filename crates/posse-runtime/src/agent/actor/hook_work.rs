@@ -1,0 +1,113 @@
+//! Hooks of an agent that run, and what is known of them from one input to the next.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use posse_port::store::Charge;
+use posse_protocol::Command;
+use uuid::Uuid;
+
+use crate::agent::actor::hook_transcript::HookTranscript;
+use crate::agent::hook_host::HookRun;
+use crate::hook::answer::Answer;
+use crate::hook::{HookEvent, HookSet, Merged};
+use crate::live::skill_hooks::SkillHooks;
+use crate::supervise::Calls;
+
+/// Hooks of an agent that run, and what waits for them.
+pub(super) struct HookWork {
+    /// Those that something waits for.
+    pub(super) running: Calls<Uuid, HooksRan>,
+    /// Those that nothing waits for.
+    pub(super) beside: Calls<Uuid, RanBeside>,
+    /// Commands that begin runs, and wait for the hooks of the first one.
+    pub(super) held: VecDeque<Command>,
+    /// True while hooks of a command run.
+    pub(super) gating: bool,
+    /// True once the hooks of the session's start were looked for.
+    pub(super) started: bool,
+    /// True once hooks were told of the memory files that it begins with.
+    pub(super) greeted: bool,
+    /// The prompt that is worked on.
+    pub(super) prompt: Option<Uuid>,
+    /// What the last compaction was made for.
+    pub(super) compaction: &'static str,
+    /// What hooks of a prompt have cost whose run has not begun.
+    pub(super) before: Vec<Charge>,
+    /// What was said in the session, for hooks.
+    pub(super) transcript: Option<HookTranscript>,
+    /// The hooks of the skills that it has loaded.
+    pub(super) of_skills: Option<Arc<SkillHooks>>,
+    /// Its hooks as they were looked at last.
+    pub(super) looked: Option<LookedHooks>,
+}
+
+/// The hooks of an agent as they were looked at last.
+pub(super) struct LookedHooks {
+    /// Those of settings.
+    pub(super) settings: Arc<HookSet>,
+    /// Number of changes of those of skills.
+    pub(super) changes: usize,
+    /// All of them.
+    pub(super) all: Arc<HookSet>,
+}
+
+impl HookWork {
+    pub(super) fn new() -> Self {
+        Self {
+            running: Calls::new(),
+            beside: Calls::new(),
+            held: VecDeque::new(),
+            gating: false,
+            started: false,
+            greeted: false,
+            prompt: None,
+            compaction: "auto",
+            before: Vec::new(),
+            transcript: None,
+            of_skills: None,
+            looked: None,
+        }
+    }
+
+    /// Returns true while something waits for hooks.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.running.is_empty() || !self.held.is_empty()
+    }
+
+    /// Ends all hooks that something waits for, and drops what waits.
+    pub(super) fn stop(&mut self) {
+        self.held.clear();
+        self.running.cancel();
+        self.beside.cancel();
+    }
+}
+
+/// Hooks that have run.
+pub(super) struct HooksRan {
+    pub(super) then: AfterHooks,
+    pub(super) beside: Vec<HookRun>,
+    /// What models have cost that they asked.
+    pub(super) charges: Vec<Charge>,
+}
+
+/// What hooks were run for.
+pub(super) enum AfterHooks {
+    /// A step of the run that waits for them.
+    Step { run: u64, said: Box<Merged> },
+    /// Something that has happened: what they say is told with the next entry.
+    Told { event: HookEvent, said: Box<Merged> },
+    /// A command that begins a run, with what is told beside it; or why it does not.
+    Command {
+        command: Box<Command>,
+        told: Vec<String>,
+        refused: Option<String>,
+    },
+}
+
+/// A hook that has run and that nothing waited for.
+pub(super) struct RanBeside {
+    pub(super) event: HookEvent,
+    pub(super) rewakes: bool,
+    pub(super) answer: Answer,
+}
