@@ -133,6 +133,141 @@ fn scripts_find_the_transcript_the_tasks_and_who_asks() {
     assert_eq!(last["message"]["content"][0]["text"], "SUB-DONE");
 }
 
+// proves HK-01 (part: teams)
+#[test]
+fn a_teammate_goes_on_if_a_hook_wants_it_to() {
+    let script = r#"
+[[rule]]
+when = { agent = "re:^/main$", turn = 1 }
+reply = [{ tool = "TeamCreate", input = { team_name = "crew", description = "d" } }]
+[[rule]]
+when = { agent = "re:^/main$", turn = 2 }
+reply = [{ tool = "Agent", input = { description = "d", prompt = "Work.", name = "mate", team_name = "crew" } }]
+[[rule]]
+when = { agent = "re:^/main$" }
+reply = [{ text = "I see." }]
+[[rule]]
+when = { user = "NOT-YET" }
+reply = [{ text = "now" }]
+[[rule]]
+reply = [{ text = "done" }]
+"#;
+    let line = "cat >>idle.jsonl; mkdir lock || exit 0; echo NOT-YET >&2; exit 2";
+    let project = with_hooks(
+        "hooks-idle",
+        script,
+        &json!({ "TeammateIdle": command(line) }),
+    );
+    run(&project);
+    let text = fs::read_to_string(project.file("idle.jsonl")).unwrap();
+    let inputs: Vec<Value> = serde_json::Deserializer::from_str(&text)
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(inputs.len(), 2, "{text}");
+    for input in &inputs {
+        assert_eq!(
+            (&input["teammate_name"], &input["team_name"]),
+            (&json!("mate"), &json!("crew"))
+        );
+    }
+    let told = |request: &&Value| request["body"].to_string().contains("NOT-YET");
+    assert_eq!(requests(&project).iter().filter(told).count(), 1);
+}
+
+// proves AD-01 (part: hooks)
+// proves HK-02 (part: definitions)
+#[test]
+fn hooks_of_an_agent_type_hold_for_its_agents_and_their_end_is_theirs() {
+    let script = r#"
+[[rule]]
+when = { agent = "re:^/main$", turn = 1 }
+reply = [{ tool = "Bash", input = { command = "touch main-ran" } }]
+[[rule]]
+when = { agent = "re:^/main$", turn = 2 }
+reply = [{ tool = "Agent", input = { description = "d", prompt = "Work.", subagent_type = "careful" } }]
+[[rule]]
+when = { agent = "re:^/main$" }
+reply = [{ text = "The tool said: {{tool}}" }]
+[[rule]]
+when = { user = "NOT-YET" }
+reply = [{ text = "SUB-SECOND" }]
+[[rule]]
+when = { tool = "NO-SHELL" }
+reply = [{ text = "SUB-FIRST" }]
+[[rule]]
+reply = [{ tool = "Bash", input = { command = "touch sub-ran" } }]
+"#;
+    let project = project("hooks-definition", script);
+    write(
+        &project,
+        ".claude/agents/careful.md",
+        "---\nname: careful\ndescription: d\nhooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        \
+         - type: command\n          command: echo NO-SHELL >&2; exit 2\n  Stop:\n    - hooks:\n        \
+         - type: command\n          command: mkdir lock || exit 0; jq -r .hook_event_name >stop; echo NOT-YET >&2; exit 2\n---\nTake care.\n",
+    );
+    let result = run(&project);
+    let said = result["result"].as_str().unwrap();
+    assert!(said.contains("SUB-SECOND"), "{said}");
+    assert!(project.file("main-ran").exists() && !project.file("sub-ran").exists());
+    let stop = fs::read_to_string(project.file("stop")).unwrap();
+    assert_eq!(stop.trim(), "SubagentStop");
+}
+
+// proves HK-01 (part: front end)
+#[test]
+fn hooks_hear_what_people_are_shown_and_asked() {
+    let script = "[[rule]]\nwhen.turn = 1\nreply = [{ text = \"SAID-FIRST\" }, { tool = \"Bash\", input = { command = \"touch ran\" } }]\n\
+                  [[rule]]\nreply = [{ text = \"SAID-LAST\" }]\n";
+    let hooks = json!({
+        "Notification": command("cat >draft.json; mv draft.json asked.json"),
+        "MessageDisplay": command("cat >>shown.jsonl; echo >>shown.jsonl"),
+        "InstructionsLoaded": command("cat >loaded.json"),
+    });
+    let project = with_hooks("hooks-front-end", script, &hooks);
+    write(&project, "CLAUDE.md", "Be brief.\n");
+    let mut child = project
+        .posse(&["-p", "go", "--on-question", "wait"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    crate::conversation_rules::until("a hook has heard the question", || {
+        project.file("asked.json").exists()
+    });
+    let listed = project.run(&["requests", "list", "--json"]);
+    let question = objects(&listed).remove(0);
+    let id = question["request_id"].as_str().unwrap();
+    let answered = project.run(&["requests", "answer", id, "allow"]);
+    assert!(answered.status.success(), "{}", stderr(&answered));
+    assert!(child.wait().unwrap().success());
+    let read = |name: &str| fs::read_to_string(project.file(name)).unwrap();
+    let asked: Value = serde_json::from_str(&read("asked.json")).unwrap();
+    assert_eq!(asked["notification_type"], "permission_prompt");
+    assert!(
+        asked["message"].as_str().unwrap().contains("Bash"),
+        "{asked}"
+    );
+    let loaded: Value = serde_json::from_str(&read("loaded.json")).unwrap();
+    assert!(
+        loaded["file_path"]
+            .as_str()
+            .unwrap()
+            .ends_with("/CLAUDE.md")
+    );
+    assert_eq!(
+        (&loaded["load_reason"], &loaded["memory_type"]),
+        (&json!("session_start"), &json!("Project"))
+    );
+    let shown = read("shown.jsonl");
+    let shown = shown
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let texts: Vec<String> = shown
+        .map(|it| it["delta"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(texts, ["SAID-FIRST", "SAID-LAST"]);
+}
+
 // proves HK-13 (part: async)
 #[test]
 fn what_an_async_hook_says_comes_with_a_later_turn() {

@@ -187,8 +187,18 @@ pub(super) fn run(actor: &Actor, mut request: HookRequest, work: &mut Work) {
         });
 }
 
-/// Adds what the actor knows about the end of a turn.
+/// Adds what the actor knows: who the teammate is, and what runs at the end of a turn.
 fn add_facts(actor: &Actor, request: &mut HookRequest) {
+    let in_team = matches!(
+        request.event,
+        HookEvent::TeammateIdle | HookEvent::TaskCreated | HookEvent::TaskCompleted
+    );
+    if let Some(teammate) = actor.role.teammate().filter(|_| in_team) {
+        let identity = &teammate.team_identity;
+        let own = &mut request.own;
+        own.insert("teammate_name".into(), json!(identity.name.to_string()));
+        own.insert("team_name".into(), json!(identity.team.to_string()));
+    }
     if !matches!(request.event, HookEvent::Stop | HookEvent::SubagentStop) {
         return;
     }
