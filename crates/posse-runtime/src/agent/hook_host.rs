@@ -117,7 +117,7 @@ impl HookHost {
             directory: workspace.cwd.clone(),
             project: session.setup.workspace.cwd.clone(),
             mode: rights.mode(),
-            prompt: None,
+            prompt: session.prompt(),
             attended: session.approver() != Approver::Nobody,
             sandbox: sandbox(rights),
             book: Arc::clone(&session.setup.spawning.hooks),

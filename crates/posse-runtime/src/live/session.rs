@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use posse_protocol::{AgentId, Outcome, RealmId};
+use uuid::Uuid;
 
 use crate::definition::agent_type::Definition;
 use crate::definition::spawning::TeamBackend;
@@ -67,6 +68,8 @@ pub(crate) struct Session {
     pub(crate) halted: OnceLock<Outcome>,
     /// Messages between its teammates.
     pub(crate) message_row: Arc<MessageRow>,
+    /// The prompt that is worked on, by which hooks know what belongs together.
+    pub(crate) prompt: Mutex<Option<Uuid>>,
 }
 
 impl Session {
@@ -86,6 +89,16 @@ impl Session {
     /// Returns the file with what an agent and its model have said, for hooks.
     pub(crate) fn transcript(&self, agent: AgentId) -> PathBuf {
         self.rights.workspace().spill.join(format!("{agent}.jsonl"))
+    }
+
+    /// Notes that another prompt is worked on.
+    pub(crate) fn next_prompt(&self) {
+        *self.prompt.lock().unwrap_or_else(PoisonError::into_inner) = Some(Uuid::now_v7());
+    }
+
+    /// Returns the prompt that is worked on; none before the first.
+    pub(crate) fn prompt(&self) -> Option<Uuid> {
+        *self.prompt.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a notice to the main agent's next message.

@@ -277,6 +277,7 @@ pub(crate) fn assemble_root(
         expects: false.into(),
         halted: std::sync::OnceLock::new(),
         message_row: Arc::default(),
+        prompt: std::sync::Mutex::default(),
     });
     let stop = Stop::new(factory.supervisor.branch());
     let who = LiveAgent {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::session::spawn;
-use posse_protocol::{AgentId, RawJson, ToolSpec};
+use posse_protocol::{AgentId, Notification, RawJson, RunFacts, ToolSpec};
+use serde_json::{Value, json};
 
 use crate::definition::agent_type::Definition;
 use crate::definition::spawning::Background;
@@ -102,6 +103,7 @@ async fn run(
     context: ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let prompt = input.prompt.clone();
+    let wants_answer = context.wants_answer;
     let granted = Granted::default();
     let wished = input.name.clone();
     let request = SpawnRequest {
@@ -142,12 +144,40 @@ async fn run(
                 one_shot,
                 model: &end.model,
             };
-            prompt::result(&end, of, caller.reader)
+            let answer = wants_answer.then(|| ended(&end, &run.facts, &prompt));
+            let output = prompt::result(&end, of, caller.reader)?;
+            Ok(ToolOutput { answer, ..output })
         }
-        None => Ok(ToolOutput::text(prompt::launched(
-            &run.facts,
-            &prompt,
-            caller.reader,
-        ))),
+        None => Ok(ToolOutput {
+            answer: wants_answer.then(|| started(&run.facts, &prompt)),
+            ..ToolOutput::text(prompt::launched(&run.facts, &prompt, caller.reader))
+        }),
     }
+}
+
+/// Returns the end of an agent as hooks read it.
+fn ended(end: &Notification, run: &RunFacts, prompt: &str) -> Value {
+    json!({
+        "status": end.status.as_str(),
+        "agentId": end.task,
+        "agentType": run.agent_type,
+        "prompt": prompt,
+        "content": [{ "type": "text", "text": end.result }],
+        "resolvedModel": end.model,
+        "totalDurationMs": end.usage.duration_ms,
+        "totalTokens": end.usage.total_tokens,
+        "totalToolUseCount": end.usage.tool_uses,
+    })
+}
+
+/// Returns what hooks read of an agent that works in the background.
+fn started(run: &RunFacts, prompt: &str) -> Value {
+    json!({
+        "status": "async_launched",
+        "isAsync": true,
+        "agentId": run.task,
+        "description": run.description,
+        "prompt": prompt,
+        "outputFile": run.output_file,
+    })
 }

@@ -121,6 +121,7 @@ pub(super) async fn start(
         keep: compaction_request.keep.clone(),
     };
     let guard = hooks::before_compaction(actor, &compaction_request, work);
+    let after = hooks::after_compaction(actor, work);
     work.model = ModelWork::Compacting(Box::pin(async move {
         let refused = match guard {
             Some(guard) => guard.await,
@@ -134,9 +135,14 @@ pub(super) async fn start(
             },
             None => query.ask(&instruction, SideTools::Refused).await,
         };
+        let told = match after.filter(|_| answer.text.is_ok()) {
+            Some(after) => after.await,
+            None => Vec::new(),
+        };
         Compacted {
             answer,
             compaction_request,
+            told,
         }
     }));
 }
@@ -153,6 +159,7 @@ pub(super) async fn on_compacted(
             text,
         },
         compaction_request,
+        told,
     } = compacted;
     let failed = |error| {
         Box::new(Failure {
@@ -197,7 +204,8 @@ pub(super) async fn on_compacted(
                     ..RequestSize::default()
                 },
             );
-            let content = content.into_iter().map(ContentBlock::text).collect();
+            let content = content.into_iter().chain(told);
+            let content = content.map(ContentBlock::text).collect();
             Input::Compacted {
                 content,
                 facts,

@@ -28,8 +28,6 @@ pub(super) struct HookWork {
     pub(super) started: bool,
     /// True once hooks were told of the memory files that it begins with.
     pub(super) greeted: bool,
-    /// The prompt that is worked on.
-    pub(super) prompt: Option<Uuid>,
     /// What the last compaction was made for.
     pub(super) compaction: &'static str,
     /// What hooks of a prompt have cost whose run has not begun.
@@ -61,7 +59,6 @@ impl HookWork {
             gating: false,
             started: false,
             greeted: false,
-            prompt: None,
             compaction: "auto",
             before: Vec::new(),
             transcript: None,

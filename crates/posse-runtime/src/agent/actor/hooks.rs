@@ -7,14 +7,14 @@ mod told;
 use std::sync::Arc;
 
 use posse_port::model::Effort;
-use posse_protocol::{ContentBlock, Fault, FaultClass, Outcome, RunKind};
+use posse_protocol::{ContentBlock, Fault, FaultClass, ListId, Name, Outcome, RunKind, TaskId};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::agent::actor::hook_transcript::HookTranscript;
 use crate::agent::actor::hook_work::{AfterHooks, HooksRan, LookedHooks, RanBeside};
 use crate::agent::actor::work::Work;
-use crate::agent::actor::{Actor, command};
+use crate::agent::actor::{Actor, command, tasks};
 use crate::agent::hook_host::{HookHost, HookRun, HooksSaid};
 use crate::agent::hook_judge::{HookJudge, OwnPrefix};
 use crate::agent::step::{HookRequest, Input};
@@ -28,8 +28,8 @@ use crate::prompt;
 
 pub(super) use crate::agent::actor::hooks::gate::gate;
 pub(super) use crate::agent::actor::hooks::told::{
-    before_compaction, end_session, on_asked, on_background_ended, on_entries, on_instructions,
-    on_quiet, on_run_ended, wait_for_quiet,
+    after_compaction, before_compaction, end_session, on_asked, on_background_ended, on_entries,
+    on_instructions, on_quiet, on_run_ended, wait_for_quiet,
 };
 
 /// Brings the machine's hooks up to date.
@@ -126,7 +126,6 @@ pub(super) fn host(actor: &Actor, work: &mut Work) -> HookHost {
         sink: actor.sink.clone(),
         sub_agent: facts.map(|facts| facts.agent_type.clone()),
         effort: choice.and_then(|choice| choice.effort.map(Effort::as_str)),
-        prompt: work.hooks.prompt,
         attended: actor.machine.approver() != Approver::Nobody,
         ..HookHost::new(&actor.ports, &actor.session, actor.machine.rights(), posse)
     }
@@ -168,9 +167,24 @@ pub(super) fn run(actor: &Actor, mut request: HookRequest, work: &mut Work) {
         judge: judge(actor, &request.hooks),
         ..host(actor, work)
     };
+    let store = Arc::clone(&actor.ports.store);
+    let task = completed(actor, &request);
     work.hooks
         .running
         .start(Uuid::now_v7(), move |cancel| async move {
+            if let Some((list, id)) = task
+                && let Ok(Some(task)) = store.task(list, id).await
+            {
+                let own = &mut request.own;
+                let told = [
+                    ("task_subject", task.subject),
+                    ("task_description", task.description),
+                ];
+                for (key, text) in told {
+                    let unknown = own.get(key).is_none_or(Value::is_null);
+                    unknown.then(|| own.insert(key.to_owned(), json!(text)));
+                }
+            }
             let run = request.run;
             let HooksSaid {
                 merged,
@@ -185,6 +199,17 @@ pub(super) fn run(actor: &Actor, mut request: HookRequest, work: &mut Work) {
                 charges,
             }
         });
+}
+
+/// Returns the task that hooks are told of, if what it is about is not known yet.
+fn completed(actor: &Actor, request: &HookRequest) -> Option<(ListId, TaskId)> {
+    if request.event != HookEvent::TaskCompleted {
+        return None;
+    }
+    let text = |key: &str| request.own.get(key).and_then(Value::as_str);
+    let team = text("team_name").map(|team| team.parse::<Name>().ok());
+    let id = text("task_id")?.parse().ok()?;
+    Some((tasks::list(actor, team.flatten()), id))
 }
 
 /// Adds what the actor knows: who the teammate is, and what runs at the end of a turn.

@@ -183,6 +183,8 @@ pub(super) struct RanByPerson {
 pub(super) struct Compacted {
     pub(super) answer: SideReply,
     pub(super) compaction_request: CompactionRequest,
+    /// What hooks add to the summary.
+    pub(super) told: Vec<String>,
 }
 
 /// What the agent does about the model: one thing at a time.

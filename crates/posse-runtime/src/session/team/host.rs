@@ -167,6 +167,7 @@ async fn foreign_tree(
         expects: false.into(),
         halted: std::sync::OnceLock::new(),
         message_row: Arc::default(),
+        prompt: std::sync::Mutex::default(),
         takes_over: match members {
             Members::One(_) => 0,
             Members::Free { most } | Members::Raised { most } => most.unwrap_or(usize::MAX),

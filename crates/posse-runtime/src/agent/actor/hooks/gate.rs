@@ -42,7 +42,7 @@ pub(in crate::agent::actor) fn gate(
     }
     if work.hooks.held.is_empty() && !is_gated(actor, &command, work) {
         work.hooks.started = true;
-        work.hooks.prompt = Some(Uuid::now_v7());
+        actor.session.next_prompt();
         return Some(command);
     }
     if work.hooks.held.len() >= PROMPTS {
@@ -81,7 +81,7 @@ pub(super) fn next_gated(actor: &mut Actor, work: &mut Work) {
         return;
     };
     work.hooks.gating = true;
-    work.hooks.prompt = Some(Uuid::now_v7());
+    actor.session.next_prompt();
     let hooks = now(actor, work);
     let prompts = [HookEvent::UserPromptSubmit, HookEvent::UserPromptExpansion];
     let of_prompts = hooks.all().filter(|hook| prompts.contains(&hook.event));

@@ -57,6 +57,28 @@ pub(in crate::agent::actor) fn before_compaction(
     }))
 }
 
+/// Returns what asks the hooks of a session's start what they add to a summary; none if there are
+/// none.
+pub(in crate::agent::actor) fn after_compaction(
+    actor: &Actor,
+    work: &mut Work,
+) -> Option<BoxFuture<'static, Vec<String>>> {
+    let (event, source) = (HookEvent::SessionStart, "compact");
+    let hooks = now(actor, work).matching(event, source).hooks;
+    if hooks.is_empty() || !actor.role.is_main() {
+        return None;
+    }
+    let request = request(event, hooks, source, json!({ "source": source }));
+    let (host, cancel) = (host(actor, work), work.cancel_model.clone());
+    Some(Box::pin(async move {
+        let said = host.run(request, cancel).await.merged;
+        let texts = said.contexts.iter();
+        texts
+            .map(|text| prompt::hook::context(event, "", text))
+            .collect()
+    }))
+}
+
 /// Tells hooks of entries that are stored.
 pub(in crate::agent::actor) fn on_entries(actor: &Actor, entries: &[Draft], work: &mut Work) {
     if actor.role.is_main() && !entries.is_empty() {
@@ -77,17 +99,13 @@ pub(in crate::agent::actor) fn on_entries(actor: &Actor, entries: &[Draft], work
                     })
                 };
                 tell(actor, HookEvent::PostCompact, trigger, own, work);
-                let own = || json!({ "source": "compact" });
-                if actor.role.is_main() {
-                    tell(actor, HookEvent::SessionStart, "compact", own, work);
-                }
             }
             EntryKind::Reply if actor.role.is_main() => {
                 let text = text_of(&entry.message.content);
                 let id = entry.reply.as_ref().map(|facts| facts.id.as_str());
                 let own = || {
                     json!({
-                        "turn_id": work.hooks.prompt,
+                        "turn_id": actor.session.prompt(),
                         "message_id": id,
                         "index": 0,
                         "final": true,
