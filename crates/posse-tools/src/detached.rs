@@ -30,12 +30,23 @@ pub(crate) fn spawn_detached<T>(
     session.arg("sh");
     prepare(&mut session)?;
     match spawn(session) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let mut group = Command::new("sh");
-            group.process_group(0);
-            prepare(&mut group)?;
-            spawn(group)
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => spawn_grouped(prepare, spawn),
         started => started,
     }
+}
+
+/// Starts `sh` in a group of its own, and in the session of this process. The watchdog has one
+/// without a terminal, and a millisecond is saved for each program.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where tools start processes"
+)]
+pub(crate) fn spawn_grouped<T>(
+    prepare: impl Fn(&mut Command) -> io::Result<()>,
+    spawn: impl Fn(Command) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut group = Command::new("sh");
+    group.process_group(0);
+    prepare(&mut group)?;
+    spawn(group)
 }

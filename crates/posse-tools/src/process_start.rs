@@ -114,10 +114,16 @@ impl OutsideProcess {
             OutsideProgram::Shell(text) => {
                 command.args(["-c", BASH, "sh"]).arg(text).args(door);
             }
-            OutsideProgram::Program(words) => {
-                let door = door.map_or(OsStr::new(""), Path::as_os_str);
-                command.args(["-c", PROGRAM, "sh"]).arg(door).args(words);
-            }
+            OutsideProgram::Program(words) => match &words[..] {
+                // It need not become another shell.
+                [sh, flag, text] if sh == "sh" && flag == "-c" => {
+                    command.arg("-c").arg(entering(door, text));
+                }
+                words => {
+                    let door = door.map_or(OsStr::new(""), Path::as_os_str);
+                    command.args(["-c", PROGRAM, "sh"]).arg(door).args(words);
+                }
+            },
         }
         command.current_dir(&self.cwd).stdin(Stdio::null());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
@@ -196,6 +202,23 @@ impl OutsideProcess {
     }
 }
 
+/// Returns a text for `sh` that enters the cgroup with this door first, if it can. Its lines have the
+/// numbers that they have without that.
+fn entering(door: Option<&Path>, text: &OsStr) -> OsString {
+    let Some(door) = door else {
+        return text.to_owned();
+    };
+    let door = door.as_os_str().as_bytes();
+    let quoted: Vec<&[u8]> = door.split(|byte| *byte == b'\'').collect();
+    let parts: [&[u8]; 4] = [
+        b"{ echo 0 >'",
+        &quoted.join(&br"'\''"[..]),
+        b"'; } 2>/dev/null; ",
+        text.as_bytes(),
+    ];
+    OsString::from_vec(parts.concat())
+}
+
 /// Returns a variable as one text.
 fn pair((name, value): &(OsString, OsString)) -> OsString {
     let mut pair = name.clone();
@@ -252,6 +275,36 @@ mod tests {
             assert_eq!(String::from_utf8(ended.stdout).unwrap(), "a b..$HOME.");
         }
         assert_eq!(std::fs::read_to_string(&door).unwrap(), "0\n");
+        std::fs::remove_file(door).unwrap();
+    }
+
+    #[test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it has no children that could stay"
+    )]
+    fn a_text_for_sh_stays_as_it_is_and_enters_the_cgroup() {
+        let door = PathBuf::from(format!("/tmp/posse-door's-{}", std::process::id()));
+        let script = "printf '%s.' \"$0\" \"$#\" \"it's\"\nno-such-program 2>&1";
+        let run = |door: Option<&Path>| {
+            let mut command = Command::new("sh");
+            let mut process = job("");
+            let words = ["sh", "-c", script].map(OsString::from);
+            process.program = OutsideProgram::Program(words.to_vec());
+            process.prepare(&mut command, door);
+            let ended = command.output().unwrap();
+            (
+                String::from_utf8(ended.stdout).unwrap(),
+                ended.status.code(),
+            )
+        };
+        let (printed, code) = run(None);
+        let is_second = printed.contains("2: no-such-program");
+        assert!(printed.starts_with("sh.0.it's.") && is_second, "{printed}");
+        assert_eq!(code, Some(127));
+        assert_eq!(run(Some(&door)), (printed.clone(), code));
+        assert_eq!(std::fs::read_to_string(&door).unwrap(), "0\n");
+        assert_eq!(run(Some(Path::new("/nowhere/door"))), (printed, code));
         std::fs::remove_file(door).unwrap();
     }
 

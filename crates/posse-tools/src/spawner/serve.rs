@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Command};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -16,8 +16,8 @@ use rustix::process::{
 };
 
 use crate::cgroup;
-use crate::detached::spawn_detached;
-use crate::process_start::ProcessStart;
+use crate::detached::{spawn_detached, spawn_grouped};
+use crate::process_start::{OutsideProcess, OutsideProgram, ProcessStart};
 use crate::process_table::HOST_MARK;
 use crate::spawner::ProcessEnds;
 use posse_sandbox::{ConfinedJob, Launcher, handover};
@@ -165,14 +165,7 @@ fn start(request: Request, terms: &ProcessTerms) -> Option<Shell> {
     } = request;
     let started = match start {
         ProcessStart::Within(confined) => start_within(*confined, &ends, terms),
-        ProcessStart::Outside(command) => spawn_detached(
-            |sh| {
-                command.prepare(sh, terms.door.as_deref());
-                sh.env(HOST_MARK, &terms.host);
-                ends.connect(sh)
-            },
-            |mut sh| sh.spawn(),
-        ),
+        ProcessStart::Outside(command) => start_outside(&command, &ends, terms),
     };
     let shell = started.and_then(|child| {
         let pid = Pid::from_raw(child.id().cast_signed());
@@ -193,6 +186,24 @@ fn start(request: Request, terms: &ProcessTerms) -> Option<Shell> {
             let _ = writeln!(reports, "failed {error}");
             None
         }
+    }
+}
+
+/// Starts a process that nothing holds.
+fn start_outside(
+    process: &OutsideProcess,
+    ends: &ProcessEnds,
+    terms: &ProcessTerms,
+) -> io::Result<Child> {
+    let prepare = |sh: &mut Command| {
+        process.prepare(sh, terms.door.as_deref());
+        sh.env(HOST_MARK, &terms.host);
+        ends.connect(sh)
+    };
+    let spawn = |mut sh: Command| sh.spawn();
+    match process.program {
+        OutsideProgram::Shell(_) => spawn_detached(prepare, spawn),
+        OutsideProgram::Program(_) => spawn_grouped(prepare, spawn),
     }
 }
 
