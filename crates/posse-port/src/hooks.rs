@@ -38,6 +38,8 @@ pub struct HookCall {
     pub boundary: ProcessBoundary,
     /// Measures the time.
     pub clock: Arc<dyn Clock>,
+    /// True if nobody waits for it: it must not hold up those that are waited for.
+    pub beside: bool,
     /// Tells it to end.
     pub cancel: CancellationToken,
 }

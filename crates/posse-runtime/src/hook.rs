@@ -25,6 +25,7 @@ pub use kind::{
 };
 pub use matcher::Matcher;
 pub use merge::Merged;
+pub(crate) use merge::strictest;
 pub use payload::{HookFacts, SubAgentFacts, payload};
 pub use policy::{HookPolicy, HookScope};
 pub use set::{HookSet, Matched, MatchedCall};

@@ -114,7 +114,13 @@ impl Bash {
                 path.display()
             )));
         }
-        let command = &*with_variables(command, &workspace.variables());
+        let sandbox = self.processes.sandbox();
+        let mut variables = vec![workspace.variables()];
+        // What a repository says must not run outside with a command that a person has let out.
+        if sandbox.is_none() || context.place != Where::Outside {
+            variables.insert(0, workspace.repository_variables());
+        }
+        let command = &*with_variables(command, &variables);
         let prepared = self
             .prepare(command, tier.held_in(&context.place), context)
             .await?;

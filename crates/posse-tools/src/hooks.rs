@@ -33,6 +33,8 @@ struct Shared {
     callbacks: Option<Arc<dyn HookRunner>>,
     /// Places for programs, given in order of arrival.
     programs: Semaphore,
+    /// The same for those that nobody waits for.
+    beside: Semaphore,
     /// Programs that stay.
     persistent: PersistentPrograms,
     /// Places for requests, given in order of arrival.
@@ -53,6 +55,7 @@ impl SystemHooks {
             processes,
             callbacks,
             programs: Semaphore::new(PROGRAMS_PER_CORE * cores),
+            beside: Semaphore::new(PROGRAMS_PER_CORE * cores),
             persistent: PersistentPrograms::default(),
             requests: Semaphore::new(MOST_REQUESTS),
             servers: HookServers::new(environment),
@@ -77,7 +80,12 @@ impl Shared {
         match &call.target {
             HookTarget::Program { words } => {
                 let work = program::run(&self.processes, words, call);
-                placed(&self.programs, call, work).await
+                let places = if call.beside {
+                    &self.beside
+                } else {
+                    &self.programs
+                };
+                placed(places, call, work).await
             }
             // It has a place of its own, whether or not it is asked.
             HookTarget::Persistent { words } => {

@@ -27,16 +27,24 @@ pub(crate) struct HookCallbacks {
 
 /// Questions about hooks that are not answered.
 #[derive(Clone, Default)]
-pub(crate) struct OpenCallbacks(Arc<Mutex<HashMap<String, oneshot::Sender<ProgramAnswer>>>>);
+pub(crate) struct OpenCallbacks(Arc<Mutex<Asked>>);
+
+/// What the program was asked.
+#[derive(Default)]
+struct Asked {
+    open: HashMap<String, oneshot::Sender<ProgramAnswer>>,
+    /// True once nobody is there to answer.
+    gone: bool,
+}
 
 impl OpenCallbacks {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<ProgramAnswer>>> {
+    fn lock(&self) -> MutexGuard<'_, Asked> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hands on an answer. Returns it if nothing with this id was asked.
     pub(crate) fn answer(&self, id: &str, answer: ProgramAnswer) -> Result<(), ProgramAnswer> {
-        match self.lock().remove(id) {
+        match self.lock().open.remove(id) {
             // Who asked may have stopped waiting.
             Some(asked) => {
                 let _ = asked.send(answer);
@@ -48,7 +56,9 @@ impl OpenCallbacks {
 
     /// Drops all questions: nobody is there to answer.
     pub(crate) fn give_up(&self) {
-        self.lock().clear();
+        let mut asked = self.lock();
+        asked.gone = true;
+        asked.open.clear();
     }
 }
 
@@ -70,7 +80,13 @@ impl HookCallbacks {
         };
         let request_id = Uuid::now_v7().to_string();
         let (answers, answer) = oneshot::channel();
-        self.open.lock().insert(request_id.clone(), answers);
+        {
+            let mut asked = self.open.lock();
+            if asked.gone {
+                return failed(HookFailure::NotRun("the program has gone".into()));
+            }
+            asked.open.insert(request_id.clone(), answers);
+        }
         let input: Value = serde_json::from_slice(&call.input).unwrap_or_default();
         let line = json!({
             "type": "control_request", "request_id": request_id,
@@ -96,7 +112,7 @@ impl HookCallbacks {
             () = call.clock.sleep(call.limit) => failed(HookFailure::TimedOut(call.limit)),
             () = call.cancel.cancelled() => failed(HookFailure::Stopped),
         };
-        if self.open.lock().remove(&request_id).is_some() {
+        if self.open.lock().open.remove(&request_id).is_some() {
             let cancel = json!({"type": "control_cancel_request", "request_id": request_id});
             // One that is full has a program that does not read: it misses nothing by this.
             let _ = self.lines.try_send(cancel);

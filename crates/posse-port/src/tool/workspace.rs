@@ -69,6 +69,12 @@ impl Workspace {
         self.spill.join("variables")
     }
 
+    /// Returns the one for hooks of the repository, whose variables hold only where something holds
+    /// the commands.
+    pub fn repository_variables(&self) -> PathBuf {
+        self.spill.join("repository-variables")
+    }
+
     /// Returns the workspace of an agent started from here to work in `cwd`: the same without the
     /// notes, which belong to one agent.
     pub fn below(&self, cwd: PathBuf) -> Self {

@@ -352,7 +352,8 @@ impl Actor {
             Some((key, result)) = work.calls.next(), if !work.calls.is_empty() => Next::CallDone(key, result),
             Some((id, report)) = work.shells.next(), if !work.shells.is_empty() => Next::ShellDone(id, report),
             Some((_, ran)) = work.person_shells.next(), if !work.person_shells.is_empty() => Next::PersonShellDone(ran),
-            Some((_, ran)) = work.hooks.running.next(), if !work.hooks.running.is_empty() => Next::HooksRan(ran),
+            Some((key, ran)) = work.hooks.running.next(), if !work.hooks.running.is_empty() => Next::HooksRan(key, ran),
+            Some((_, ran)) = work.hooks.gate.next(), if !work.hooks.gate.is_empty() => Next::GateRan(ran),
             Some((_, ran)) = work.hooks.beside.next(), if !work.hooks.beside.is_empty() => Next::BesideRan(ran),
             done = work.skills.next() => Next::SkillDone(done),
             () = maybe(&mut work.timers.grace) => Next::GraceOver,
@@ -375,7 +376,8 @@ impl Actor {
                 let command = hooks::gate(self, command, work);
                 command.and_then(|command| command::receive(self, command, work))
             }
-            Next::HooksRan(ran) => hooks::on_done(self, ran, work),
+            Next::HooksRan(key, ran) => hooks::on_done(self, key, ran, work),
+            Next::GateRan(ran) => hooks::on_gate_done(self, ran, work),
             Next::BesideRan(ran) => hooks::on_beside_done(self, ran),
             Next::Command(None) => {
                 work.open = false;

@@ -16,7 +16,7 @@ use posse_port::confinement::Where;
 use posse_port::hooks::{HookCall, HookFailure, HookReturn, HookRunner, HookTarget};
 use posse_port::process::{ProcessBoundary, ProcessBounds};
 use posse_port::store::Charge;
-use posse_port::tool::{NoHosts, Subject};
+use posse_port::tool::{NoHosts, Subject, Workspace};
 use posse_port::{BoxFuture, Ports};
 use posse_protocol::{AgentId, EventKind, HookEnd, HookUpdate, PermissionMode};
 use serde_json::{Map, Value};
@@ -34,6 +34,7 @@ use crate::hook::{
 
 use crate::live::session::Session;
 use crate::live::setup::Approver;
+use crate::supervise::Supervisor;
 
 /// Maximum number of characters of a hook's text in an event.
 const SHOWN: usize = 10_000;
@@ -63,8 +64,8 @@ pub(crate) struct HookHost {
     pub(crate) sandbox: ProcessBoundary,
     /// The hooks of settings.
     pub(crate) book: Arc<HookBook>,
-    /// The directory for variables of later commands.
-    pub(crate) variables: PathBuf,
+    /// The session's, which has the directories for variables of later commands.
+    pub(crate) workspace: Arc<Workspace>,
     /// The effort of the agent's model.
     pub(crate) effort: Option<&'static str>,
     /// What asks models; none for events whose hooks ask none.
@@ -121,7 +122,7 @@ impl HookHost {
             attended: session.approver() != Approver::Nobody,
             sandbox: sandbox(rights),
             book: Arc::clone(&session.setup.spawning.hooks),
-            variables: session.rights.workspace().variables(),
+            workspace: Arc::clone(session.rights.workspace()),
             effort: None,
             judge: None,
         }
@@ -164,6 +165,16 @@ impl HookHost {
             merged,
             beside,
             charges: charges.into_iter().flatten().collect(),
+        }
+    }
+
+    /// Starts hooks that nobody waits for. Front ends alone are told what they say.
+    pub(crate) fn let_go(&self, supervisor: &Supervisor, beside: Vec<HookRun>) {
+        for one in beside {
+            let (host, cancel) = (self.clone(), supervisor.branch());
+            supervisor.start_errand(async move {
+                host.run_beside(one, cancel).await;
+            });
         }
     }
 
@@ -290,6 +301,7 @@ impl HookHost {
             limit: hook.limit(),
             boundary,
             clock: Arc::clone(&self.clock),
+            beside: hook.beside != RunsBeside::No,
             cancel: cancel.clone(),
         })
     }
@@ -307,13 +319,15 @@ impl HookHost {
             HookEvent::SessionStart => 1,
             _ => 2,
         };
+        let directory = match run.hook.origin.of_repository {
+            true => self.workspace.repository_variables(),
+            false => self.workspace.variables(),
+        };
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(&self.variables)?;
-        let file = self
-            .variables
-            .join(format!("{rank}-{event}-{number:03}.sh"));
+            .create(&directory)?;
+        let file = directory.join(format!("{rank}-{event}-{number:03}.sh"));
         File::create(&file)?;
         Ok(file)
     }

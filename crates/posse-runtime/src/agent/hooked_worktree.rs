@@ -26,6 +26,11 @@ pub(crate) enum NotMade {
     NoDirectory(PathBuf),
     #[error("the WorktreeCreate hook gave the path {}: {}", .0.display(), .1)]
     NotThere(PathBuf, io::Error),
+    #[error(
+        "the WorktreeCreate hook gave the path {}, where no agent may work: it holds the workspace, \
+         the user's home or posse's, or lies elsewhere and is the repository's choice", .0.display()
+    )]
+    TooMuch(PathBuf),
 }
 
 /// Whose worktree it is, and what is known of its hooks.
@@ -48,7 +53,24 @@ impl WorktreeHooks<'_> {
     ) -> Option<Result<Made, NotMade>> {
         let own = json!({ "name": format!("agent-{}", self.agent) });
         let said = self.run(HookEvent::WorktreeCreate, own, cancel).await?;
-        Some(made(&said, from))
+        Some(made(&said, from).and_then(|made| self.admitted(made)))
+    }
+
+    /// Returns a worktree that an agent may work in: it holds nothing that agents are kept from, and
+    /// if a repository has a say in where it is, it is where the session works anyway.
+    fn admitted(&self, made: Made) -> Result<Made, NotMade> {
+        let path = &made.worktree.path;
+        let workspace = self.rights.workspace();
+        let kept = [&workspace.cwd, &workspace.spill].into_iter();
+        let mut kept = kept.chain(&workspace.home).chain(&workspace.roots);
+        let hooks = self.session.setup.spawning.hooks.now();
+        let hooks = hooks.matching(HookEvent::WorktreeCreate, "").hooks;
+        let is_theirs = hooks.iter().any(|hook| hook.origin.of_repository);
+        let is_within = workspace.roots.iter().any(|root| path.starts_with(root));
+        match kept.any(|inner| inner.starts_with(path)) || is_theirs && !is_within {
+            true => Err(NotMade::TooMuch(path.clone())),
+            false => Ok(made),
+        }
     }
 
     /// Returns true if hooks remove the worktrees that hooks have made.
@@ -58,9 +80,12 @@ impl WorktreeHooks<'_> {
     }
 
     /// Lets hooks remove a worktree that a hook has made. Returns what is kept.
-    pub(crate) async fn remove(&self, worktree: &Worktree) -> Option<String> {
+    pub(crate) async fn remove(
+        &self,
+        worktree: &Worktree,
+        cancel: CancellationToken,
+    ) -> Option<String> {
         let own = json!({ "worktree_path": worktree.path });
-        let cancel = CancellationToken::new();
         let ran = self.run(HookEvent::WorktreeRemove, own, cancel).await;
         let why = match ran {
             Some(_) => "its WorktreeRemove hook left it there",
@@ -93,7 +118,12 @@ impl WorktreeHooks<'_> {
                 _ => Map::new(),
             },
         };
-        Some(host.run(request, cancel).await.merged)
+        let said = host.run(request, cancel.clone()).await;
+        // There is nothing beside which they could run.
+        for one in said.beside {
+            host.run_beside(one, cancel.clone()).await;
+        }
+        Some(said.merged)
     }
 }
 

@@ -318,8 +318,11 @@ impl HookReader<'_> {
             None if hook.get("onFailure").is_none_or(Value::is_null) => OnFailure::Continue,
             _ => OnFailure::Block,
         };
-        let [is_async, rewakes, once] =
-            ["async", "asyncRewake", "once"].map(|key| self.truth(hook, key));
+        let once = self.truth(hook, "once");
+        // Of others they are reported as not known.
+        let is_program = matches!(action, HookAction::Program { .. });
+        let [is_async, rewakes] =
+            ["async", "asyncRewake"].map(|key| is_program && self.truth(hook, key));
         let declared = Hook {
             event,
             matcher: matcher.clone(),

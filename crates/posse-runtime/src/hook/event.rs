@@ -318,6 +318,15 @@ impl HookEvent {
         matches!(self, Self::SessionStart | Self::Setup | Self::FileChanged)
     }
 
+    /// Returns the most time that its hooks may take, whatever they say; none if they may say.
+    pub fn most(self) -> Option<Duration> {
+        match self {
+            // posse ends afterwards.
+            Self::SessionEnd | Self::WorktreeRemove => Some(Duration::from_secs(60)),
+            _ => None,
+        }
+    }
+
     /// Returns true if its input says with which effort the agent works.
     pub fn tells_effort(self) -> bool {
         self.is_of_tool()

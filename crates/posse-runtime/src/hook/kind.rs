@@ -213,6 +213,12 @@ pub enum HookState {
 impl Hook {
     /// Returns how long it may take.
     pub fn limit(&self) -> Duration {
+        self.event
+            .most()
+            .map_or(self.own_limit(), |most| most.min(self.own_limit()))
+    }
+
+    fn own_limit(&self) -> Duration {
         let usual = match self.action {
             HookAction::Prompt { .. } => PROMPTS,
             HookAction::Agent { .. } => AGENTS,
@@ -241,6 +247,26 @@ impl Hook {
             }),
             _ => Arc::clone(hook),
         }
+    }
+
+    /// Returns the first of two that run the same, as strict as the stricter one.
+    pub fn stricter(first: &Arc<Self>, second: &Arc<Self>) -> Arc<Self> {
+        if second.state != HookState::Active {
+            return Arc::clone(first);
+        }
+        let blocks = [first, second]
+            .iter()
+            .any(|it| it.on_failure == OnFailure::Block);
+        let waits = [first, second].iter().any(|it| it.beside == RunsBeside::No);
+        Arc::new(Self {
+            on_failure: if blocks {
+                OnFailure::Block
+            } else {
+                first.on_failure
+            },
+            beside: if waits { RunsBeside::No } else { first.beside },
+            ..Self::clone(first)
+        })
     }
 
     /// Returns true if both run the same at the same event: declared twice, it runs once.

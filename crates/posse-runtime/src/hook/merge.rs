@@ -26,6 +26,14 @@ pub struct Merged {
 }
 
 impl Merged {
+    /// Returns what refuses for this reason.
+    pub fn refusing(why: &str) -> Self {
+        Self {
+            decision: Some(HookDecision::Deny(why.to_owned())),
+            ..Self::default()
+        }
+    }
+
     /// Returns why it is refused, if it is.
     pub fn denied(&self) -> Option<&str> {
         match &self.decision {
@@ -40,8 +48,11 @@ pub fn merge(answers: impl IntoIterator<Item = (Arc<Hook>, Answer)>) -> Merged {
     let mut merged = Merged::default();
     // Who has changed the input so far.
     let mut changed: Option<HookOrigin> = None;
+    // Whether the hook allows it whose input counts.
+    let mut agrees = true;
     for (hook, answer) in answers {
         let decision = answer.decision.filter(|decision| counts(&hook, decision));
+        let allows = decision == Some(HookDecision::Allow);
         merged.decision = strictest(merged.decision.take(), decision);
         merged.contexts.extend(answer.context);
         if merged.ends_run.is_none() {
@@ -57,8 +68,13 @@ pub fn merge(answers: impl IntoIterator<Item = (Arc<Hook>, Answer)>) -> Merged {
                 ));
             }
             merged.input = Some(input);
+            agrees = allows;
         }
         merged.more.add(answer.more);
+    }
+    // What one hook allows is not what another has put in its place.
+    if !agrees && merged.decision == Some(HookDecision::Allow) {
+        merged.decision = None;
     }
     merged
 }
@@ -70,7 +86,10 @@ fn counts(hook: &Hook, decision: &HookDecision) -> bool {
 }
 
 /// Returns the stricter decision; of two equally strict ones, both reasons.
-fn strictest(one: Option<HookDecision>, other: Option<HookDecision>) -> Option<HookDecision> {
+pub(crate) fn strictest(
+    one: Option<HookDecision>,
+    other: Option<HookDecision>,
+) -> Option<HookDecision> {
     let (one, other) = match (one, other) {
         (Some(one), Some(other)) => (one, other),
         (one, other) => return one.or(other),
@@ -249,5 +268,35 @@ mod tests {
         ]);
         assert_eq!(merged.contexts, ["a", "b", "c"]);
         assert_eq!(merged.ends_run.as_deref(), Some("first"));
+    }
+
+    #[test]
+    fn a_hook_allows_no_input_that_another_has_made() {
+        let user = || of_layer(HookLayer::User);
+        let allowed = || decided(HookDecision::Allow);
+        let both = || Answer {
+            decision: Some(HookDecision::Allow),
+            ..changed("b")
+        };
+        let decision = |answers: Vec<(Arc<Hook>, Answer)>| merge(answers).decision;
+        assert_eq!(
+            decision(vec![(user(), allowed()), (user(), changed("a"))]),
+            None
+        );
+        assert_eq!(
+            decision(vec![(user(), changed("a")), (user(), allowed())]),
+            None
+        );
+        let allow = Some(HookDecision::Allow);
+        assert_eq!(decision(vec![(user(), allowed()), (user(), both())]), allow);
+        let mut theirs = hook(HookEvent::PreToolUse);
+        theirs.origin.of_repository = true;
+        assert_eq!(
+            decision(vec![(user(), allowed()), (Arc::new(theirs), both())]),
+            None
+        );
+        let asks = decided(HookDecision::Ask("why".into()));
+        let merged = decision(vec![(user(), asks), (user(), changed("a"))]);
+        assert_eq!(merged, Some(HookDecision::Ask("why".into())));
     }
 }

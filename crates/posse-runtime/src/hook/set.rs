@@ -60,7 +60,7 @@ impl HookSet {
             // Of two equal ones, the one that may run counts.
             match of_event.iter().position(is_known) {
                 Some(at) if of_event[at].state != HookState::Active => of_event[at] = hook,
-                Some(_) => {}
+                Some(at) => of_event[at] = Hook::stricter(&of_event[at], &hook),
                 None => of_event.push(hook),
             }
         }
@@ -145,4 +145,24 @@ impl HookSet {
 /// only refuses if it must.
 fn runs(hook: &Hook) -> bool {
     !matches!(hook.action, HookAction::Unsupported { .. }) || hook.blocks_on_failure()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hook::OnFailure;
+    use crate::hook::tests::hook;
+
+    #[test]
+    fn of_two_that_are_the_same_the_stricter_one_counts() {
+        let first = hook(HookEvent::PreToolUse);
+        let mut second = first.clone();
+        second.origin.layer = HookLayer::Flag;
+        second.on_failure = OnFailure::Block;
+        let set = HookSet::new([first, second].map(Arc::new));
+        let all: Vec<_> = set.all().collect();
+        assert_eq!(all.len(), 1);
+        assert!(all[0].blocks_on_failure());
+        assert_eq!(all[0].origin.layer, HookLayer::User);
+    }
 }

@@ -40,7 +40,7 @@ impl SkillHooks {
         }
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         // A sub-agent has its `Stop` hooks as `SubagentStop`.
-        let is_it = |it: &Hook| it.origin == hook.origin && it.action == hook.action;
+        let is_it = |it: &Hook| it.once && it.origin == hook.origin && it.action == hook.action;
         for known in loaded.iter_mut().filter(|known| is_it(&known.hook)) {
             known.spent = true;
             self.changes.fetch_add(1, Ordering::Release);

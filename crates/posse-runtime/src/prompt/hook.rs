@@ -11,6 +11,8 @@ pub(crate) const ENDED: &str = "Not run: a hook has ended the run.";
 /// Maximum number of characters of what hooks say that a model reads.
 const MOST: usize = 10_000;
 
+/// Why something is refused whose hooks were lost.
+pub(crate) const LOST: &str = "posse lost track of its hooks";
 /// What people are told if a workspace is to be prepared and nothing prepares it.
 pub(crate) const NO_SETUP: &str =
     "there are no Setup hooks: --init and --maintenance have nothing to run";

@@ -36,7 +36,11 @@ impl SessionHooks {
             return Merged::default();
         };
         let hooks = session.setup.spawning.hooks.now();
-        let hooks = hooks.matching(event, about).hooks;
+        let mut hooks = hooks.matching(event, about).hooks;
+        // A repository has no say in what others change.
+        if event == HookEvent::ConfigChange && about != "project_settings" {
+            hooks.retain(|hook| !hook.origin.of_repository);
+        }
         if hooks.is_empty() {
             return Merged::default();
         }
@@ -62,12 +66,7 @@ impl SessionHooks {
             own,
         };
         let HooksSaid { merged, beside, .. } = host.run(request, cancel.clone()).await;
-        for one in beside {
-            let (host, cancel) = (host.clone(), cancel.clone());
-            factory.supervisor.start_errand(async move {
-                host.run_beside(one, cancel).await;
-            });
-        }
+        host.let_go(&factory.supervisor, beside);
         merged
     }
 }

@@ -50,6 +50,7 @@ pub(super) async fn run(
         ]),
     };
     let said = host.run(request, parent.stop.token.child_token()).await;
+    host.let_go(&factory.supervisor, said.beside);
     let said = said.merged;
     let refused = said.ends_run.as_deref().or(said.denied());
     if let Some(why) = refused {

@@ -34,6 +34,7 @@ fn call(marker: &str, target: HookTarget) -> HookCall {
         limit: AMPLE,
         boundary: ProcessBoundary::None,
         clock: Arc::new(SystemClock::default()),
+        beside: false,
         cancel: CancellationToken::new(),
     }
 }

@@ -56,8 +56,15 @@ async fn commands_read_the_variables_of_hooks_first() {
     fs::create_dir_all(&directory).unwrap();
     fs::write(directory.join("b.sh"), "export WORD=\"$WORD b\"").unwrap();
     fs::write(directory.join("a.sh"), "export WORD=\"it's a\"\n").unwrap();
+    let theirs = world.context.workspace.repository_variables();
+    fs::create_dir_all(&theirs).unwrap();
+    fs::write(theirs.join("z.sh"), "export WORD=their").unwrap();
+    // The world has no sandbox, so that nothing else would hold the hook either.
     let command = json!({"command": "printenv WORD"});
     assert_eq!(world.ok("Bash", command).await, "it's a b\n");
+    fs::remove_dir_all(&directory).unwrap();
+    let command = json!({"command": "printenv WORD"});
+    assert_eq!(world.ok("Bash", command).await, "their\n");
 }
 
 // proves FC-01 (part: bare repositories)

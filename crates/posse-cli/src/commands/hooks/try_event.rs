@@ -137,6 +137,7 @@ impl TryHooks {
                         limit: hook.limit(),
                         boundary: here.boundary(&hook, workspace),
                         clock: Arc::new(SystemClock::default()),
+                        beside: false,
                         cancel: CancellationToken::new(),
                     };
                     runner.run(call).await

@@ -133,6 +133,24 @@ fn scripts_find_the_transcript_the_tasks_and_who_asks() {
     assert_eq!(last["message"]["content"][0]["text"], "SUB-DONE");
 }
 
+// proves HK-11 (part: stop)
+#[test]
+fn a_prompt_whose_hook_was_stopped_is_not_worked_on() {
+    let script = "[[rule]]\nreply = [{ text = \"hello\" }]\n";
+    let hooks = json!({ "UserPromptSubmit": command("touch started; sleep 600") });
+    let project = with_hooks("hooks-gate-stopped", script, &hooks);
+    let mut child = project.posse(&["-p", "go"]).spawn().unwrap();
+    let started = || project.file("started").exists();
+    crate::conversation_rules::until("the hook runs", started);
+    let pid = child.id().to_string();
+    let killed = std::process::Command::new("kill")
+        .args(["-INT", &pid])
+        .status();
+    assert!(killed.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(requests(&project).len(), 0);
+}
+
 // proves HK-01 (part: teams)
 #[test]
 fn a_teammate_goes_on_if_a_hook_wants_it_to() {

@@ -98,6 +98,14 @@ fn no_agent_starts_if_the_hook_makes_no_worktree() {
         ("code", "echo BROKEN >&2; exit 1", "BROKEN"),
         ("silent", "true", "gave no path"),
         ("gone", "echo nowhere", "nowhere"),
+        ("root", "echo /", "where no agent may work"),
+        ("home", "echo ../home", "where no agent may work"),
+        // Anywhere else is the person's choice, not a repository's.
+        (
+            "beside",
+            "mkdir -p ../beside; echo ../beside",
+            "where no agent may work",
+        ),
     ] {
         let project = with_hooks(&format!("hooks-worktree-{name}"), create, None);
         let said = run(&project);

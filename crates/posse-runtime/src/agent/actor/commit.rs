@@ -256,6 +256,8 @@ impl Actor {
             if let (Some(birth), Some(mode)) = (&mut self.birth, commit.mode) {
                 birth.mode = mode;
             }
+            // Hooks have cost this; it is stored with the first entry.
+            self.spending.owed = commit.charges;
             return Ok(Committed::default());
         }
         if unborn || commit.is_empty() {

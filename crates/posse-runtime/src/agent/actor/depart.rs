@@ -116,7 +116,7 @@ pub(super) async fn depart(mut actor: Actor, lost: Option<EventKind>) -> bool {
                 rights: actor.machine.rights(),
                 agent,
             };
-            hooks.remove(&worktree).await
+            hooks.remove(&worktree, actor.supervisor.branch()).await
         }
         false => actor.ports.worktrees.release(&worktree).await,
     };

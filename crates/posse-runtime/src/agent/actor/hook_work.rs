@@ -17,13 +17,13 @@ use crate::supervise::Calls;
 /// Hooks of an agent that run, and what waits for them.
 pub(super) struct HookWork {
     /// Those that something waits for.
-    pub(super) running: Calls<Uuid, HooksRan>,
+    pub(super) running: Calls<HookKey, HooksRan>,
+    /// Those that a prompt waits for. What ends the hooks of a run does not let a prompt pass.
+    pub(super) gate: Calls<(), HooksRan>,
     /// Those that nothing waits for.
     pub(super) beside: Calls<Uuid, RanBeside>,
     /// Commands that begin runs, and wait for the hooks of the first one.
     pub(super) held: VecDeque<Command>,
-    /// True while hooks of a command run.
-    pub(super) gating: bool,
     /// True once the hooks of the session's start were looked for.
     pub(super) started: bool,
     /// True once hooks were told of the memory files that it begins with.
@@ -54,9 +54,9 @@ impl HookWork {
     pub(super) fn new() -> Self {
         Self {
             running: Calls::new(),
+            gate: Calls::new(),
             beside: Calls::new(),
             held: VecDeque::new(),
-            gating: false,
             started: false,
             greeted: false,
             compaction: "auto",
@@ -69,15 +69,25 @@ impl HookWork {
 
     /// Returns true while something waits for hooks.
     pub(super) fn is_busy(&self) -> bool {
-        !self.running.is_empty() || !self.held.is_empty()
+        !self.running.is_empty() || !self.gate.is_empty() || !self.held.is_empty()
     }
 
     /// Ends all hooks that something waits for, and drops what waits.
     pub(super) fn stop(&mut self) {
         self.held.clear();
+        self.gate.cancel();
         self.running.cancel();
         self.beside.cancel();
     }
+}
+
+/// What hooks were started for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HookKey {
+    /// This number of the machine, which waits for them.
+    Step(u64),
+    /// Something that has happened.
+    Told,
 }
 
 /// Hooks that have run.
@@ -99,6 +109,8 @@ pub(super) enum AfterHooks {
         command: Box<Command>,
         told: Vec<String>,
         refused: Option<String>,
+        /// True if they were told to end: then they have not let it pass.
+        stopped: bool,
     },
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::agent::actor::hook_transcript::HookTranscript;
-use crate::agent::actor::hook_work::{AfterHooks, HooksRan, LookedHooks, RanBeside};
+use crate::agent::actor::hook_work::{AfterHooks, HookKey, HooksRan, LookedHooks, RanBeside};
 use crate::agent::actor::work::Work;
 use crate::agent::actor::{Actor, command, tasks};
 use crate::agent::hook_host::{HookHost, HookRun, HooksSaid};
@@ -20,7 +20,7 @@ use crate::agent::hook_judge::{HookJudge, OwnPrefix};
 use crate::agent::step::{HookRequest, Input};
 use crate::definition::skill::Skill;
 use crate::hook::answer::HookDecision;
-use crate::hook::{Hook, HookEvent, HookSet, RunsBeside};
+use crate::hook::{Hook, HookEvent, HookSet, Merged, RunsBeside};
 use crate::live::run::Run;
 use crate::live::setup::Approver;
 use crate::live::skill_hooks::SkillHooks;
@@ -171,7 +171,7 @@ pub(super) fn run(actor: &Actor, mut request: HookRequest, work: &mut Work) {
     let task = completed(actor, &request);
     work.hooks
         .running
-        .start(Uuid::now_v7(), move |cancel| async move {
+        .start(HookKey::Step(request.run), move |cancel| async move {
             if let Some((list, id)) = task
                 && let Ok(Some(task)) = store.task(list, id).await
             {
@@ -271,7 +271,7 @@ pub(super) fn tell(
     let host = host(actor, work);
     work.hooks
         .running
-        .start(Uuid::now_v7(), move |cancel| async move {
+        .start(HookKey::Told, move |cancel| async move {
             let HooksSaid {
                 merged,
                 beside,
@@ -301,18 +301,27 @@ fn request(event: HookEvent, hooks: Vec<Arc<Hook>>, about: &str, own: Value) -> 
     }
 }
 
-/// Handles hooks that have run; none if posse lost track of them, which counts as if they had not
-/// answered.
-pub(super) fn on_done(actor: &mut Actor, ran: Option<HooksRan>, work: &mut Work) -> Option<Input> {
-    let HooksRan {
+/// Handles hooks that have run; none if posse lost track of them, which counts as a refusal.
+pub(super) fn on_done(
+    actor: &mut Actor,
+    key: HookKey,
+    ran: Option<HooksRan>,
+    work: &mut Work,
+) -> Option<Input> {
+    let Some(HooksRan {
         then,
         beside,
         charges,
-    } = ran?;
-    match then {
-        AfterHooks::Command { .. } => work.hooks.before.extend(charges.iter().cloned()),
-        _ => actor.machine.book(&charges),
-    }
+    }) = ran
+    else {
+        let HookKey::Step(run) = key else {
+            return None;
+        };
+        let said = Box::new(Merged::refusing(prompt::hook::LOST));
+        let intent = None;
+        return Some(Input::Hooked { run, said, intent });
+    };
+    actor.machine.book(&charges);
     actor.spending.owed.extend(charges);
     start_beside(actor, beside, work);
     match then {
@@ -331,29 +340,54 @@ pub(super) fn on_done(actor: &mut Actor, ran: Option<HooksRan>, work: &mut Work)
             }
             None
         }
-        AfterHooks::Command {
-            command,
-            told,
-            refused,
-        } => {
-            work.hooks.gating = false;
-            let input = match refused {
-                Some(why) => Some(Input::NotBegun(Outcome::Failed(Fault {
-                    class: FaultClass::Hook,
-                    status: None,
-                    message: why,
-                }))),
+        AfterHooks::Command { .. } => None,
+    }
+}
+
+/// Handles the hooks of a command, which begins a run if they let it pass. If posse lost track of
+/// them, they have not.
+pub(super) fn on_gate_done(
+    actor: &mut Actor,
+    ran: Option<HooksRan>,
+    work: &mut Work,
+) -> Option<Input> {
+    let not_begun = |why: String| {
+        Some(Input::NotBegun(Outcome::Failed(Fault {
+            class: FaultClass::Hook,
+            status: None,
+            message: why,
+        })))
+    };
+    let input = match ran {
+        Some(HooksRan {
+            then:
+                AfterHooks::Command {
+                    command,
+                    told,
+                    refused,
+                    stopped,
+                },
+            beside,
+            charges,
+        }) => {
+            work.hooks.before.extend(charges.iter().cloned());
+            actor.spending.owed.extend(charges);
+            start_beside(actor, beside, work);
+            match refused {
+                _ if stopped || work.stopping => Some(Input::NotBegun(Outcome::Interrupted)),
+                Some(why) => not_begun(why),
                 None => {
                     for text in told {
                         actor.machine.tell(text);
                     }
                     command::receive(actor, *command, work)
                 }
-            };
-            gate::next_gated(actor, work);
-            input
+            }
         }
-    }
+        _ => not_begun(prompt::hook::LOST.to_owned()),
+    };
+    gate::next_gated(actor, work);
+    input
 }
 
 /// Starts hooks that nothing waits for.

@@ -10,7 +10,7 @@ use crate::agent::step::hooks::{BatchHooks, HookStage, RanFacts};
 use crate::agent::step::open_calls::{CallPhase, OpenToolCall, failure};
 use crate::agent::step::{Decision, Effect, Machine, State, finish, tools, turn};
 use crate::hook::answer::HookDecision;
-use crate::hook::{HookEvent, Merged};
+use crate::hook::{HookEvent, Merged, strictest};
 use crate::prompt;
 
 /// Handles what hooks have said. `intent` is that of the input that replaces a call's.
@@ -73,7 +73,7 @@ fn on_call_hooked(
                 call.not_run(failure(prompt::hook::ENDED));
             } else {
                 call.change_input(said.input, intent);
-                call.hooks.decision = said.decision.or(call.hooks.decision.take());
+                call.hooks.decision = strictest(said.decision, call.hooks.decision.take());
             }
             if let Some(why) = ends {
                 let outcome = ended_by(decision, event, &why);
@@ -83,6 +83,7 @@ fn on_call_hooked(
         HookStage::Asking(why) => {
             let event = HookEvent::PermissionRequest;
             match said.decision {
+                _ if ends.is_some() => call.not_run(failure(prompt::hook::ENDED)),
                 Some(HookDecision::Allow) => {
                     call.change_input(said.input, intent);
                     tools::permit(machine, decision, index);

@@ -87,7 +87,8 @@ pub(super) fn asking(
     let call = &mut acting.calls[index];
     let event = HookEvent::PermissionRequest;
     let matched = matching(&machine.rights, event, call);
-    if matched.hooks.is_empty() {
+    // While a person has not accepted one of them, no other answers in their place.
+    if matched.hooks.is_empty() || matched.waits.is_some() {
         return false;
     }
     let own = own_of_call(call, false, machine.rights.rights.workspace());

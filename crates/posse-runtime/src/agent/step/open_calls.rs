@@ -17,6 +17,7 @@ use posse_protocol::{
 
 use crate::agent::step::hooks::{BatchHooks, CallHooks, HookStage};
 use crate::agent::step::{Decision, Effect, ToolRun};
+use crate::hook::answer::HookDecision;
 
 /// The open calls of a reply.
 pub(crate) struct OpenCalls {
@@ -64,6 +65,9 @@ enum First {
         tool: String,
         input: RawJson,
         intent: Result<Intent, ToolError>,
+        /// What hooks have decided about it, and the input that they have changed.
+        decision: Option<HookDecision>,
+        original: Option<RawJson>,
     },
     /// It has ended with this outcome.
     Done(CallOutcome),
@@ -578,6 +582,8 @@ impl OpenToolCall {
             tool,
             input,
             intent,
+            decision: self.hooks.decision.take(),
+            original: self.hooks.original.take(),
         };
         self.hooks.asked = false;
         self.phase = CallPhase::Waiting;
@@ -590,6 +596,8 @@ impl OpenToolCall {
             tool,
             input,
             intent,
+            decision,
+            original,
         } = std::mem::replace(&mut self.first, First::Unasked)
         else {
             return false;
@@ -598,6 +606,8 @@ impl OpenToolCall {
         self.first = First::Done(outcome.clone());
         // They were asked before it gave way to the other tool.
         self.hooks.asked = true;
+        self.hooks.decision = decision;
+        self.hooks.original = original;
         self.phase = CallPhase::Waiting;
         true
     }

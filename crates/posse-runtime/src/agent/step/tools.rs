@@ -50,7 +50,7 @@ pub(super) fn advance(machine: &mut Machine, decision: &mut Decision) {
             )
         };
         if group.into_iter().any(open) {
-            if acting.waits() {
+            if acting.waits() && machine.left.is_empty() {
                 decision.commit.state = Some(AgentState::Waiting);
             }
             return;

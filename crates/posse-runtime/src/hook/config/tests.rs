@@ -155,6 +155,15 @@ fn values_of_the_wrong_shape_are_told() {
 }
 
 #[test]
+fn only_programs_are_not_waited_for() {
+    let server =
+        json!({"type": "http", "url": "http://localhost/", "async": true, "onFailure": "block"});
+    let read = read_user(json!({"PreToolUse": [{"hooks": [server]}]}));
+    assert_eq!(read.hooks[0].0.beside, RunsBeside::No);
+    assert!(read.hooks[0].0.blocks_on_failure());
+}
+
+#[test]
 fn only_skills_have_hooks_that_run_once() {
     let hooks = json!({"Stop": [{"hooks": [{"type": "command", "command": "a", "once": true}]}]});
     assert!(read(&hooks, &file(HookLayer::Skill)).hooks[0].0.once);

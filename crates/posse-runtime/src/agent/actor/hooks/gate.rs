@@ -6,7 +6,6 @@ use posse_port::store::Charge;
 use posse_protocol::Command;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use crate::agent::actor::hook_work::{AfterHooks, HooksRan};
 use crate::agent::actor::hooks::{host, judge, now, on_instructions, request, text_of};
@@ -16,6 +15,7 @@ use crate::agent::hook_host::{HookHost, HookRun};
 use crate::agent::step::PROMPTS;
 use crate::definition::instructions::Instruction;
 use crate::hook::{HookBook, HookEvent, HookSet, Preparation, Veto};
+use crate::live::skill_hooks::SkillHooks;
 use crate::prompt;
 
 /// Holds back a command that begins a run while its hooks decide. Returns any other.
@@ -32,6 +32,11 @@ pub(in crate::agent::actor) fn gate(
         return Some(command);
     }
     if !std::mem::replace(&mut work.hooks.greeted, true) {
+        // Hooks of an earlier process have set them, which may be gone or different by now.
+        let workspace = actor.session.rights.workspace();
+        for directory in [workspace.variables(), workspace.repository_variables()] {
+            let _ = std::fs::remove_dir_all(directory);
+        }
         let files = actor.session.setup.spawning.instructions.as_ref();
         let files = files.map(|files| Arc::clone(&files.at_start));
         let files: Vec<&Instruction> = files
@@ -74,13 +79,12 @@ fn is_gated(actor: &Actor, command: &Command, work: &Work) -> bool {
 
 /// Runs the hooks of the next command that waits.
 pub(super) fn next_gated(actor: &mut Actor, work: &mut Work) {
-    if work.hooks.gating {
+    if !work.hooks.gate.is_empty() {
         return;
     }
     let Some(command) = work.hooks.held.pop_front() else {
         return;
     };
-    work.hooks.gating = true;
     actor.session.next_prompt();
     let hooks = now(actor, work);
     let prompts = [HookEvent::UserPromptSubmit, HookEvent::UserPromptExpansion];
@@ -90,66 +94,67 @@ pub(super) fn next_gated(actor: &mut Actor, work: &mut Work) {
         ..host(actor, work)
     };
     let start = (!std::mem::replace(&mut work.hooks.started, true)).then(|| start_source(actor));
+    let of_skills = work.hooks.of_skills.clone();
     let trigger = preparation(actor).map(Preparation::as_str);
     let book = Arc::clone(&actor.session.setup.spawning.hooks);
     if start.is_some() && trigger.is_some() && !hooks.has(HookEvent::Setup) {
         command::warn(actor, prompt::hook::NO_SETUP.into());
     }
-    work.hooks
-        .running
-        .start(Uuid::now_v7(), move |cancel| async move {
-            let mut gate = PromptGate {
-                host,
-                book,
-                hooks,
-                told: Vec::new(),
-                beside: Vec::new(),
-                charges: Vec::new(),
-                refused: None,
+    work.hooks.gate.start((), move |cancel| async move {
+        let mut gate = PromptGate {
+            host,
+            book,
+            hooks,
+            of_skills,
+            told: Vec::new(),
+            beside: Vec::new(),
+            charges: Vec::new(),
+            refused: None,
+        };
+        if let Some(source) = start {
+            // No prompt is worked on yet.
+            let before = HookHost {
+                prompt: None,
+                ..gate.host.clone()
             };
-            if let Some(source) = start {
-                // No prompt is worked on yet.
-                let before = HookHost {
-                    prompt: None,
-                    ..gate.host.clone()
-                };
-                let after = std::mem::replace(&mut gate.host, before);
-                if let Some(trigger) = trigger {
-                    let own = json!({ "trigger": trigger });
-                    gate.pass(HookEvent::Setup, trigger, own, &cancel).await;
-                }
-                let own = json!({ "source": source });
-                gate.pass(HookEvent::SessionStart, source, own, &cancel)
-                    .await;
-                gate.host = after;
+            let after = std::mem::replace(&mut gate.host, before);
+            if let Some(trigger) = trigger {
+                let own = json!({ "trigger": trigger });
+                gate.pass(HookEvent::Setup, trigger, own, &cancel).await;
             }
-            let (name, arguments, text) = words(&command);
-            if let Some(name) = name {
-                let own = json!({
-                    "expansion_type": "slash_command",
-                    "command_name": name,
-                    "command_args": arguments,
-                    "prompt": text,
-                });
-                gate.pass(HookEvent::UserPromptExpansion, name, own, &cancel)
-                    .await;
-            }
-            if !matches!(command, Command::Continue) {
-                let own = json!({ "prompt": text });
-                gate.pass(HookEvent::UserPromptSubmit, "", own, &cancel)
-                    .await;
-            }
-            let then = AfterHooks::Command {
-                command: Box::new(command),
-                told: gate.told,
-                refused: gate.refused,
-            };
-            HooksRan {
-                then,
-                beside: gate.beside,
-                charges: gate.charges,
-            }
-        });
+            let own = json!({ "source": source });
+            gate.pass(HookEvent::SessionStart, source, own, &cancel)
+                .await;
+            gate.host = after;
+        }
+        let (name, arguments, text) = words(&command);
+        if let Some(name) = name {
+            let own = json!({
+                "expansion_type": "slash_command",
+                "command_name": name,
+                "command_args": arguments,
+                "prompt": text,
+            });
+            gate.pass(HookEvent::UserPromptExpansion, name, own, &cancel)
+                .await;
+        }
+        if !matches!(command, Command::Continue) {
+            let own = json!({ "prompt": text });
+            gate.pass(HookEvent::UserPromptSubmit, "", own, &cancel)
+                .await;
+        }
+        let then = AfterHooks::Command {
+            command: Box::new(command),
+            told: gate.told,
+            refused: gate.refused,
+            stopped: cancel.is_cancelled(),
+        };
+        HooksRan {
+            then,
+            beside: gate.beside,
+            charges: gate.charges,
+        }
+    });
 }
 
 /// Hooks that a command has to pass.
@@ -157,6 +162,7 @@ struct PromptGate {
     host: HookHost,
     book: Arc<HookBook>,
     hooks: Arc<HookSet>,
+    of_skills: Option<Arc<SkillHooks>>,
     /// What the model is told.
     told: Vec<String>,
     beside: Vec<HookRun>,
@@ -178,6 +184,8 @@ impl PromptGate {
         if hooks.is_empty() || self.refused.is_some() {
             return;
         }
+        let of_skills = self.of_skills.iter();
+        of_skills.for_each(|known| hooks.iter().for_each(|hook| known.ran(hook)));
         let request = request(event, hooks, about, own);
         let ran = self.host.run(request, cancel.clone()).await;
         self.beside.extend(ran.beside);

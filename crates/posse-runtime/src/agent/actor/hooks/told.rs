@@ -1,6 +1,7 @@
 //! Events that hooks are told of: entries, files, ends. They decide about none of them, but for
 //! compactions.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use posse_permission::Rights;
@@ -11,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::Actor;
 use crate::agent::actor::hook_transcript::HookTranscript;
-use crate::agent::actor::hooks::{host, now, request, tell, text_of};
+use crate::agent::actor::hooks::{host, note_run, now, request, tell, text_of};
 use crate::agent::actor::work::Work;
-use crate::agent::hook_host::HookHost;
+use crate::agent::hook_host::{HookHost, HooksSaid};
 use crate::agent::step::{CompactionRequest, Draft};
 use crate::definition::instructions::Instruction;
 use crate::hook::HookEvent;
@@ -47,11 +48,14 @@ pub(in crate::agent::actor) fn before_compaction(
         return None;
     }
     let own = json!({ "trigger": trigger, "custom_instructions": compaction_request.keep });
+    note_run(&hooks, work);
     let request = request(event, hooks, trigger, own);
     let (host, cancel) = (host(actor, work), work.cancel_model.clone());
-    let must = compaction_request.overfull;
+    let (must, supervisor) = (compaction_request.overfull, actor.supervisor.clone());
     Some(Box::pin(async move {
-        let said = host.run(request, cancel).await.merged;
+        let HooksSaid { merged, beside, .. } = host.run(request, cancel).await;
+        host.let_go(&supervisor, beside);
+        let said = merged;
         let refused = said.ends_run.as_deref().or(said.denied());
         refused.filter(|_| !must).map(prompt::hook::denied)
     }))
@@ -69,10 +73,17 @@ pub(in crate::agent::actor) fn after_compaction(
         return None;
     }
     let request = request(event, hooks, source, json!({ "source": source }));
+    note_run(&request.hooks, work);
     let (host, cancel) = (host(actor, work), work.cancel_model.clone());
+    let (supervisor, book) = (
+        actor.supervisor.clone(),
+        Arc::clone(&actor.session.setup.spawning.hooks),
+    );
     Some(Box::pin(async move {
-        let said = host.run(request, cancel).await.merged;
-        let texts = said.contexts.iter();
+        let HooksSaid { merged, beside, .. } = host.run(request, cancel).await;
+        host.let_go(&supervisor, beside);
+        book.watch(&merged.more.watch);
+        let texts = merged.contexts.iter();
         texts
             .map(|text| prompt::hook::context(event, "", text))
             .collect()
@@ -156,7 +167,10 @@ pub(in crate::agent::actor) async fn end_session(actor: &Actor, work: &mut Work)
     let request = request(HookEvent::SessionEnd, hooks, "other", own);
     let host = host(actor, work);
     let cancel = CancellationToken::new();
-    drop(host.run(request, cancel).await);
+    let said = host.run(request, cancel.clone()).await;
+    for one in said.beside {
+        host.run_beside(one, cancel.clone()).await;
+    }
 }
 
 /// Tells hooks of how a run has ended, if a fault has ended it.
@@ -233,7 +247,10 @@ pub(in crate::agent::actor) fn on_background_ended(
     let host = HookHost::new(ports, session, rights, posse);
     let cancel = supervisor.branch();
     supervisor.start_errand(async move {
-        host.run(request, cancel).await;
+        let said = host.run(request, cancel.clone()).await;
+        for one in said.beside {
+            host.run_beside(one, cancel.clone()).await;
+        }
     });
 }
 

@@ -138,6 +138,40 @@ fn a_call_that_a_hook_would_see_is_asked_about_while_the_hook_waits_for_trust() 
     assert_eq!(told(&asked), "ask t0");
 }
 
+#[test]
+fn no_other_hook_answers_for_one_that_waits_for_trust() {
+    for event in [HookEvent::PreToolUse, HookEvent::PermissionRequest] {
+        let mut machine = hooked(&[], Approver::FrontEnd, PermissionMode::Default);
+        let mut waits = hook(event);
+        waits.origin.of_repository = true;
+        let why = "it has changed".to_owned();
+        waits.state = HookState::Waits { why };
+        let mut active = hook(event);
+        active.origin.line = Some(1);
+        active.origin.layer = crate::hook::HookLayer::Program;
+        machine.set_hooks(&Arc::new(HookSet::new([Arc::new(active), Arc::new(waits)])));
+        let mut decision = machine.step(reply("w", StopReason::ToolUse));
+        if event == HookEvent::PreToolUse {
+            assert_eq!(told(&decision), "hook PreToolUse Tool");
+            decision = machine.step(says(&decision, decides(HookDecision::Allow)));
+        }
+        assert_eq!(told(&decision), "ask t0", "{event}");
+    }
+}
+
+#[test]
+fn a_call_that_a_hook_allows_does_not_begin_if_it_ends_the_run() {
+    let mode = PermissionMode::Default;
+    let mut machine = hooked(&[HookEvent::PermissionRequest], Approver::FrontEnd, mode);
+    let asked = machine.step(reply("w", StopReason::ToolUse));
+    let said = Merged {
+        ends_run: Some("enough".into()),
+        ..decides(HookDecision::Allow)
+    };
+    let ended = machine.step(says(&asked, said));
+    assert!(!told(&ended).contains("run 0"), "{}", told(&ended));
+}
+
 // proves HK-07 (part: judged again; told)
 #[test]
 fn a_changed_input_is_judged_again_and_told() {
