@@ -24,7 +24,7 @@ pub use live_output::{LiveOutput, OutputViewers};
 pub use subject::{CommandDisk, LeadKind, PathLead, Subject};
 pub use typed::{TypedTool, typed};
 pub use typed::{read, schema};
-pub use workspace::{AgentMemory, Elsewhere, KnownFiles, Workspace, WorktreeMap};
+pub use workspace::{AgentMemory, Elsewhere, KnownFiles, VARIABLES, Workspace, WorktreeMap};
 
 /// What a tool says that does not look for files.
 const NO_FILES: &str = "this tool does not look for files";

@@ -56,6 +56,9 @@ pub struct Elsewhere {
     pub checkout: PathBuf,
 }
 
+/// The file in a hook's directory in which it sets variables.
+pub const VARIABLES: &str = "set.sh";
+
 impl Workspace {
     /// Returns the directories that file tools may access: the roots, and the agent's notes.
     pub fn reach(&self) -> impl Iterator<Item = &Path> {
@@ -63,8 +66,8 @@ impl Workspace {
         self.roots.iter().chain(notes).map(PathBuf::as_path)
     }
 
-    /// Returns the directory with the variables that hooks set for the commands of the session. No
-    /// command can write there.
+    /// Returns the directory with the variables that hooks set for the commands of the session: in
+    /// [`VARIABLES`] in a directory for each. No command can write there.
     pub fn variables(&self) -> PathBuf {
         self.spill.join("variables")
     }

@@ -16,7 +16,7 @@ use posse_port::confinement::Where;
 use posse_port::hooks::{HookCall, HookFailure, HookReturn, HookRunner, HookTarget};
 use posse_port::process::{ProcessBoundary, ProcessBounds};
 use posse_port::store::Charge;
-use posse_port::tool::{NoHosts, Subject, Workspace};
+use posse_port::tool::{NoHosts, Subject, VARIABLES, Workspace};
 use posse_port::{BoxFuture, Ports};
 use posse_protocol::{AgentId, EventKind, HookEnd, HookUpdate, PermissionMode};
 use serde_json::{Map, Value};
@@ -286,9 +286,8 @@ impl HookHost {
         if hook.event.sets_variables() && matches!(target, HookTarget::Program { .. }) {
             let file = self.new_variables(run)?;
             if let ProcessBoundary::Sandbox(bounds) = &mut boundary {
-                Arc::make_mut(&mut bounds.confinement)
-                    .write
-                    .push(file.clone());
+                let directory = file.parent().unwrap_or(&file).to_owned();
+                Arc::make_mut(&mut bounds.confinement).write.push(directory);
             }
             variables.push(("CLAUDE_ENV_FILE".into(), file.into()));
         }
@@ -323,11 +322,13 @@ impl HookHost {
             true => self.workspace.repository_variables(),
             false => self.workspace.variables(),
         };
+        // A directory of its own, which is all that the sandbox opens to it.
+        let directory = directory.join(format!("{rank}-{event}-{number:03}"));
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&directory)?;
-        let file = directory.join(format!("{rank}-{event}-{number:03}.sh"));
+        let file = directory.join(VARIABLES);
         File::create(&file)?;
         Ok(file)
     }

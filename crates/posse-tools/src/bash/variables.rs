@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use posse_port::tool::VARIABLES;
+
 /// Returns a command that first reads the files in these directories, in the order of their names; the
 /// command itself if there are none.
 pub(super) fn with_variables<'a>(command: &'a str, directories: &[PathBuf]) -> Cow<'a, str> {
@@ -10,7 +12,7 @@ pub(super) fn with_variables<'a>(command: &'a str, directories: &[PathBuf]) -> C
         let listed = std::fs::read_dir(directory).into_iter().flatten();
         let mut files: Vec<_> = listed.flatten().map(|entry| entry.path()).collect();
         files.sort();
-        files
+        files.into_iter().map(|hook| hook.join(VARIABLES))
     });
     let quoted = |path: &Path| format!("'{}'", path.to_string_lossy().replace('\'', r"'\''"));
     let lines: String = files.map(|file| format!(". {}\n", quoted(&file))).collect();

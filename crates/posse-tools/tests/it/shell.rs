@@ -3,10 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use posse_port::tool::Subject;
+use posse_port::tool::{Subject, VARIABLES};
 use posse_tools::Reach;
 use rustix::fs::{CWD, FileType, Mode};
 use serde_json::json;
@@ -53,12 +54,14 @@ pub(crate) fn carrying(entry: &str) -> usize {
 async fn commands_read_the_variables_of_hooks_first() {
     let world = World::new();
     let directory = world.context.workspace.variables();
-    fs::create_dir_all(&directory).unwrap();
-    fs::write(directory.join("b.sh"), "export WORD=\"$WORD b\"").unwrap();
-    fs::write(directory.join("a.sh"), "export WORD=\"it's a\"\n").unwrap();
+    let set = |hook: PathBuf, text: &str| {
+        fs::create_dir_all(&hook).unwrap();
+        fs::write(hook.join(VARIABLES), text).unwrap();
+    };
+    set(directory.join("b"), "export WORD=\"$WORD b\"");
+    set(directory.join("a"), "export WORD=\"it's a\"\n");
     let theirs = world.context.workspace.repository_variables();
-    fs::create_dir_all(&theirs).unwrap();
-    fs::write(theirs.join("z.sh"), "export WORD=their").unwrap();
+    set(theirs.join("z"), "export WORD=their");
     // The world has no sandbox, so that nothing else would hold the hook either.
     let command = json!({"command": "printenv WORD"});
     assert_eq!(world.ok("Bash", command).await, "it's a b\n");

@@ -133,7 +133,11 @@ impl TryHooks {
                         input: input.clone(),
                         directory: here.cwd.clone(),
                         marker: format!("{session}.hook.{}", Uuid::now_v7()),
-                        variables: variables(session, &here.cwd, false),
+                        variables: variables(session, &here.cwd, false)
+                            .into_iter()
+                            // What is tried sets nothing.
+                            .chain([("CLAUDE_ENV_FILE".into(), "/dev/null".into())])
+                            .collect(),
                         limit: hook.limit(),
                         boundary: here.boundary(&hook, workspace),
                         clock: Arc::new(SystemClock::default()),

@@ -345,6 +345,46 @@ fn an_async_hook_that_refuses_wakes_the_agent() {
     assert!(child.wait().unwrap().success());
 }
 
+/// Otherwise a repository could run what it wants with the next command that a person lets out.
+#[test]
+fn variables_of_a_repository_hold_in_the_sandbox_only() {
+    let call = |outside| json!({"command": "printenv WORD; true", "outside": outside});
+    let calls = [false, true].map(|outside| vec![("Bash".to_owned(), call(outside))]);
+    let project = Project::new("hooks-variables-held", &turns::script(calls));
+    fs::create_dir(project.file(".git")).unwrap();
+    let sets = |word: &str| {
+        let line = format!("echo 'export WORD=\"$WORD {word}\"' >>\"$CLAUDE_ENV_FILE\"");
+        json!({ "SessionStart": command(&line) })
+    };
+    let theirs = json!({ "hooks": sets("theirs") });
+    write(&project, SETTINGS, &theirs.to_string());
+    let mine = json!({"hooks": sets("mine"), "permissions": {"allow": ["Outside(printenv *)", "Outside(true)"]}});
+    write(&project, "../home/.claude/settings.json", &mine.to_string());
+    let output = project
+        .posse(&["-p", "go"])
+        .env("POSSE_SANDBOX", "required")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let told: Vec<String> = requests(&project)
+        .iter()
+        .skip(1)
+        .map(|request| {
+            let last = request["body"]["messages"]
+                .as_array()
+                .unwrap()
+                .last()
+                .unwrap();
+            last["content"][0]["content"][0]["text"]
+                .as_str()
+                .unwrap()
+                .trim()
+                .to_owned()
+        })
+        .collect();
+    assert_eq!(told, ["theirs mine", "mine"]);
+}
+
 // proves PE-14 (part: hooks)
 #[test]
 fn hooks_of_a_repository_are_held_and_those_of_the_user_are_not() {

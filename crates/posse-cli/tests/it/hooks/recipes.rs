@@ -54,12 +54,8 @@ impl Recipes {
             .spawn()
             .unwrap();
         let lines: String = input.iter().map(|line| format!("{line}\n")).collect();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(lines.as_bytes())
-            .unwrap();
+        // One that reads nothing may have ended by now.
+        let _ = child.stdin.take().unwrap().write_all(lines.as_bytes());
         child.wait_with_output().unwrap()
     }
 
