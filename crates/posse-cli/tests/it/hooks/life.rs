@@ -348,9 +348,8 @@ fn an_async_hook_that_refuses_wakes_the_agent() {
 /// Otherwise a repository could run what it wants with the next command that a person lets out.
 #[test]
 fn variables_of_a_repository_hold_in_the_sandbox_only() {
-    let call = |outside| json!({"command": "printenv WORD; true", "outside": outside});
-    let calls = [false, true].map(|outside| vec![("Bash".to_owned(), call(outside))]);
-    let project = Project::new("hooks-variables-held", &turns::script(calls));
+    let commands = turns::commands(&["echo $WORD", "printenv WORD"]);
+    let project = Project::new("hooks-variables-held", &commands);
     fs::create_dir(project.file(".git")).unwrap();
     let sets = |word: &str| {
         let line = format!("echo 'export WORD=\"$WORD {word}\"' >>\"$CLAUDE_ENV_FILE\"");
@@ -358,7 +357,7 @@ fn variables_of_a_repository_hold_in_the_sandbox_only() {
     };
     let theirs = json!({ "hooks": sets("theirs") });
     write(&project, SETTINGS, &theirs.to_string());
-    let mine = json!({"hooks": sets("mine"), "permissions": {"allow": ["Outside(printenv *)", "Outside(true)"]}});
+    let mine = json!({"hooks": sets("mine"), "permissions": {"allow": ["Outside(printenv *)"]}});
     write(&project, "../home/.claude/settings.json", &mine.to_string());
     let output = project
         .posse(&["-p", "go"])
