@@ -31,6 +31,7 @@ mod view;
 use posse_protocol::{Activity, AgentId, Command, PermissionMode, QueuedPrompt, SpendingUpdate};
 use ratatui_core::style::Style;
 use ratatui_core::text::Line;
+use uuid::Uuid;
 
 pub use self::agent_lines::AgentLines;
 use self::agents::Others;
@@ -110,6 +111,8 @@ struct ShownAgent {
     reply: ArrivingReply,
     thinking: Thinking,
     calls: Calls,
+    /// Hooks that run for it.
+    hooks: Vec<RunningHook>,
     /// The number of the next entry to be printed.
     next: u64,
     activity: Activity,
@@ -121,6 +124,14 @@ struct ShownAgent {
     retry: Option<String>,
     /// Number of prompts that are to join the run, once they are in the queue.
     joining: usize,
+}
+
+/// A hook that runs.
+struct RunningHook {
+    id: Uuid,
+    /// What it is called.
+    title: String,
+    since_ms: u64,
 }
 
 /// Keys whose second press means more.
@@ -274,6 +285,7 @@ impl ShownAgent {
             reply: ArrivingReply::default(),
             thinking: Thinking::default(),
             calls: Calls::default(),
+            hooks: Vec::new(),
             next: 0,
             activity: Activity::Idle,
             since_ms: now_ms,

@@ -9,7 +9,7 @@ use ratatui_core::text::{Line, Span};
 
 use super::agents::Sign;
 use super::view::elapsed;
-use super::{Conversation, Effect, drafts, transcript};
+use super::{Conversation, Effect, RunningHook, drafts, transcript};
 use crate::text::{one_line, wrap};
 use crate::theme::ColorRole;
 
@@ -55,7 +55,12 @@ pub(super) fn happened(it: &mut Conversation, event: Event, now_ms: u64) -> Vec<
         EventKind::CallStarted { title, .. } if !is_shown => it.others.calls(event.agent, &title),
         EventKind::Listed(listing) => listed(it, &listing),
         EventKind::Warning(text) => mark(it, Sign::Failed, &text),
-        EventKind::Hook(hook) => hook_ran(it, &hook),
+        EventKind::Hook(hook) => {
+            if is_shown {
+                note_hook(it, &hook, now_ms);
+            }
+            hook_ran(it, &hook);
+        }
         EventKind::Noted { file, line } => it.say(&format!("noted in {file}: {line}")),
         EventKind::Aside(aside) => {
             let answer = aside.answer.or(aside.error).unwrap_or_default();
@@ -65,6 +70,19 @@ pub(super) fn happened(it: &mut Conversation, event: Event, now_ms: u64) -> Vec<
         _ => {}
     }
     Vec::new()
+}
+
+/// Notes that a hook runs, or that it has ended.
+fn note_hook(it: &mut Conversation, hook: &HookUpdate, now_ms: u64) {
+    let hooks = &mut it.shown.hooks;
+    match hook.end {
+        Some(_) => hooks.retain(|known| known.id != hook.id),
+        None => hooks.push(RunningHook {
+            id: hook.id,
+            title: hook.title.clone(),
+            since_ms: now_ms,
+        }),
+    }
 }
 
 /// Shows a hook that has something against what happens. What fails is warned of in any case.

@@ -62,3 +62,33 @@ fn each_state_has_a_sign_and_a_word() {
     talk.event(EventKind::Warning("the disk is full".into()));
     assert_eq!(talk.printed(), ["✗ the disk is full"]);
 }
+
+#[test]
+fn a_slow_hook_is_named_while_it_runs() {
+    let mut talk = Talk::new(100, 24);
+    talk.event(EventKind::State(Activity::Working));
+    let mut hook = posse_protocol::HookUpdate {
+        id: uuid::Uuid::from_u128(1),
+        event: "PreToolUse".into(),
+        about: "Bash".into(),
+        title: "looking at the command".into(),
+        call: None,
+        end: None,
+    };
+    talk.event(EventKind::Hook(Box::new(hook.clone())));
+    assert!(!talk.live().contains("hook:"), "{}", talk.live());
+    talk.now_ms += 600;
+    assert!(
+        talk.live().contains("hook: looking at the command"),
+        "{}",
+        talk.live()
+    );
+    hook.end = Some(posse_protocol::HookEnd {
+        output: String::new(),
+        errors: String::new(),
+        code: Some(0),
+        failure: None,
+    });
+    talk.event(EventKind::Hook(Box::new(hook)));
+    assert!(!talk.live().contains("hook:"), "{}", talk.live());
+}

@@ -9,6 +9,20 @@ use crate::conversation::{Conversation, KeyedAction, Sign};
 use crate::text::{clip, columns, one_line};
 use crate::theme::ColorRole;
 
+/// After this time people are told that a hook runs.
+const SLOW_MS: u64 = 500;
+/// Number of characters of a hook that are shown.
+const TITLE: usize = 40;
+
+/// Returns the beginning of a hook's title.
+fn cut(title: &str) -> String {
+    let title = one_line(title);
+    match title.char_indices().nth(TITLE) {
+        Some((at, _)) => format!("{}…", &title[..at]),
+        None => title,
+    }
+}
+
 /// Returns the status line.
 pub(super) fn line(it: &Conversation, width: u16, now_ms: u64) -> Line<'static> {
     if let Some(notice) = it.notice.as_ref().or(it.shown.retry.as_ref()) {
@@ -27,6 +41,10 @@ pub(super) fn line(it: &Conversation, width: u16, now_ms: u64) -> Line<'static> 
             add(&mut line, "Esc interrupts", width);
         }
         false => line.push_span(Span::styled(doing(it), dim)),
+    }
+    let slow = |since_ms: u64| now_ms.saturating_sub(since_ms) >= SLOW_MS;
+    if let Some(hook) = it.shown.hooks.iter().find(|hook| slow(hook.since_ms)) {
+        add(&mut line, &format!("hook: {}", cut(&hook.title)), width);
     }
     for fact in facts(it) {
         add(&mut line, &fact, width);
