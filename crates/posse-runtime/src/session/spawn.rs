@@ -354,6 +354,9 @@ async fn worktree_guard(
     Ok(WorktreeGuard {
         factory: Arc::clone(factory),
         made,
+        agent,
+        session: Arc::clone(&parent.session),
+        rights: parent.rights.clone(),
     })
 }
 

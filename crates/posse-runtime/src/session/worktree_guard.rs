@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+use posse_permission::Rights;
 use posse_port::worktree::{Made, Worktree};
+use posse_protocol::AgentId;
 
+use crate::agent::hooked_worktree::WorktreeHooks;
+use crate::live::session::Session;
 use crate::session::factory::Factory;
 
 /// A worktree that no agent has yet. Dropped, it is released unless an agent has taken it.
@@ -12,6 +16,10 @@ pub(crate) struct WorktreeGuard {
     pub(crate) factory: Arc<Factory>,
     /// The worktree; none if the agent needs none, or has taken it.
     pub(crate) made: Option<Made>,
+    /// For which agent of which session, with whose rights.
+    pub(crate) agent: AgentId,
+    pub(crate) session: Arc<Session>,
+    pub(crate) rights: Rights,
 }
 
 impl WorktreeGuard {
@@ -29,10 +37,22 @@ impl WorktreeGuard {
 impl Drop for WorktreeGuard {
     fn drop(&mut self) {
         let Some(made) = self.made.take() else { return };
-        let worktrees = Arc::clone(&self.factory.ports.worktrees);
-        // Releasing runs git, and `drop` cannot wait.
+        let ports = self.factory.ports.clone();
+        let (session, rights, agent) = (Arc::clone(&self.session), self.rights.clone(), self.agent);
+        let cancel = self.factory.supervisor.branch();
+        // Releasing runs git or hooks, and `drop` cannot wait.
         self.factory.supervisor.start_errand(async move {
-            worktrees.release(&made.worktree).await;
+            if !made.worktree.by_hook {
+                ports.worktrees.release(&made.worktree).await;
+                return;
+            }
+            let hooks = WorktreeHooks {
+                ports: &ports,
+                session: &session,
+                rights: &rights,
+                agent,
+            };
+            hooks.remove(&made.worktree, cancel).await;
         });
     }
 }

@@ -93,6 +93,21 @@ fn a_hook_that_removes_worktrees_is_told_where_it_is() {
 }
 
 #[test]
+fn an_agent_that_is_not_born_leaves_no_worktree() {
+    let remove = "cat >remove.json; rm -r \"$(jq -r .worktree_path remove.json)\"";
+    let project = with_hooks("hooks-worktree-veto", MAKES, Some(remove));
+    let settings = fs::read_to_string(project.file(SETTINGS)).unwrap();
+    let mut settings: Value = serde_json::from_str(&settings).unwrap();
+    let veto = json!({"type": "command", "command": "echo NOT-NOW >&2; exit 2"});
+    settings["hooks"]["SubagentStart"] = json!([{ "hooks": [veto] }]);
+    write(&project, SETTINGS, &settings.to_string());
+    let said = run(&project);
+    assert!(said.contains("NOT-NOW"), "{said}");
+    let made = fs::read_dir(project.file("made"));
+    assert_eq!(made.map_or(0, |made| made.count()), 0);
+}
+
+#[test]
 fn no_agent_starts_if_the_hook_makes_no_worktree() {
     for (name, create, why) in [
         ("code", "echo BROKEN >&2; exit 1", "BROKEN"),
