@@ -7,7 +7,7 @@ use posse_permission::Rights;
 use posse_port::Ports;
 use posse_port::worktree::{Made, Worktree};
 use posse_protocol::AgentId;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::hook_host::HookHost;
@@ -107,17 +107,7 @@ impl WorktreeHooks<'_> {
             directory: self.session.setup.workspace.cwd.clone(),
             ..HookHost::new(self.ports, self.session, self.rights, posse)
         };
-        let request = HookRequest {
-            run: 0,
-            event,
-            hooks,
-            about: String::new(),
-            call: None,
-            own: match own {
-                Value::Object(own) => own,
-                _ => Map::new(),
-            },
-        };
+        let request = HookRequest::of_event(event, hooks, "", own);
         let said = host.run(request, cancel.clone()).await;
         // There is nothing beside which they could run.
         for one in said.beside {

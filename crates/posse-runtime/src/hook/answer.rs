@@ -42,7 +42,7 @@ pub enum HookDecision {
     Allow,
     /// A person decides.
     Ask(String),
-    /// It waits until a person, or the hook, decides another time.
+    /// It waits until a person decides.
     Defer(String),
     /// It may not happen.
     Deny(String),

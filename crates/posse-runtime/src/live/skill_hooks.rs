@@ -33,17 +33,17 @@ impl SkillHooks {
         }
     }
 
-    /// Notes that a hook runs. One that runs once only is not returned any more.
-    pub(crate) fn ran(&self, hook: &Hook) {
-        if !hook.once || hook.origin.layer != HookLayer::Skill {
-            return;
-        }
-        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        // A sub-agent has its `Stop` hooks as `SubagentStop`.
-        let is_it = |it: &Hook| it.once && it.origin == hook.origin && it.action == hook.action;
-        for known in loaded.iter_mut().filter(|known| is_it(&known.hook)) {
-            known.spent = true;
-            self.changes.fetch_add(1, Ordering::Release);
+    /// Notes that hooks run. Those that run once only are not returned any more.
+    pub(crate) fn ran(&self, hooks: &[Arc<Hook>]) {
+        let is_single = |hook: &&Arc<Hook>| hook.once && hook.origin.layer == HookLayer::Skill;
+        for hook in hooks.iter().filter(is_single) {
+            let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+            // A sub-agent has its `Stop` hooks as `SubagentStop`.
+            let is_it = |it: &Hook| it.once && it.origin == hook.origin && it.action == hook.action;
+            for known in loaded.iter_mut().filter(|known| is_it(&known.hook)) {
+                known.spent = true;
+                self.changes.fetch_add(1, Ordering::Release);
+            }
         }
     }
 
@@ -78,9 +78,9 @@ mod tests {
         hooks.load(&[Arc::clone(&always), Arc::clone(&once)]);
         hooks.load(&[Arc::clone(&once)]);
         assert_eq!((hooks.now().len(), hooks.changes()), (2, 2));
-        hooks.ran(&always);
+        hooks.ran(&[Arc::clone(&always)]);
         assert_eq!(hooks.changes(), 2);
-        hooks.ran(&once);
+        hooks.ran(&[Arc::clone(&once)]);
         assert_eq!((hooks.now(), hooks.changes()), (vec![always], 3));
         // Loaded again, it has run all the same.
         hooks.load(&[once]);

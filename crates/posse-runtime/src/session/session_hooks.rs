@@ -57,14 +57,7 @@ impl SessionHooks {
         });
         let mut host = HookHost::new(&factory.ports, &session, &session.rights, posse);
         host.sink.stop = cancel.clone();
-        let request = HookRequest {
-            run: 0,
-            event,
-            hooks,
-            about: about.to_owned(),
-            call: None,
-            own,
-        };
+        let request = HookRequest::of_event(event, hooks, about, Value::Object(own));
         let HooksSaid { merged, beside, .. } = host.run(request, cancel.clone()).await;
         host.let_go(&factory.supervisor, beside);
         merged

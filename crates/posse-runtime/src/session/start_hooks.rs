@@ -2,7 +2,7 @@
 //! first.
 
 use posse_protocol::AgentId;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::agent::hook_host::HookHost;
 use crate::agent::step::HookRequest;
@@ -38,17 +38,8 @@ pub(super) async fn run(
         "type": kind,
     });
     let host = HookHost::new(&factory.ports, session, &parent.rights, posse);
-    let request = HookRequest {
-        run: 0,
-        event,
-        hooks,
-        about: kind.to_owned(),
-        call: None,
-        own: Map::from_iter([
-            ("agent_id".to_owned(), json!(agent)),
-            ("agent_type".to_owned(), Value::from(kind)),
-        ]),
-    };
+    let own = json!({ "agent_id": agent, "agent_type": kind });
+    let request = HookRequest::of_event(event, hooks, kind, own);
     let said = host.run(request, parent.stop.token.child_token()).await;
     host.let_go(&factory.supervisor, said.beside);
     let said = said.merged;

@@ -19,7 +19,7 @@ pub(super) struct HookWork {
     /// Those that something waits for.
     pub(super) running: Calls<HookKey, HooksRan>,
     /// Those that a prompt waits for. What ends the hooks of a run does not let a prompt pass.
-    pub(super) gate: Calls<(), HooksRan>,
+    pub(super) gate: Calls<(), GateRan>,
     /// Those that nothing waits for.
     pub(super) beside: Calls<Uuid, RanBeside>,
     /// Commands that begin runs, and wait for the hooks of the first one.
@@ -104,14 +104,20 @@ pub(super) enum AfterHooks {
     Step { run: u64, said: Box<Merged> },
     /// Something that has happened: what they say is told with the next entry.
     Told { event: HookEvent, said: Box<Merged> },
-    /// A command that begins a run, with what is told beside it; or why it does not.
-    Command {
-        command: Box<Command>,
-        told: Vec<String>,
-        refused: Option<String>,
-        /// True if they were told to end: then they have not let it pass.
-        stopped: bool,
-    },
+}
+
+/// A command whose hooks have run.
+pub(super) struct GateRan {
+    pub(super) command: Command,
+    /// What the model is told beside it.
+    pub(super) told: Vec<String>,
+    /// Why it begins no run.
+    pub(super) refused: Option<String>,
+    /// True if they were told to end: then they have not let it pass.
+    pub(super) stopped: bool,
+    pub(super) beside: Vec<HookRun>,
+    /// What models have cost that they asked.
+    pub(super) charges: Vec<Charge>,
 }
 
 /// A hook that has run and that nothing waited for.

@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use posse_port::model::Effort;
 use posse_protocol::{ContentBlock, Fault, FaultClass, ListId, Name, Outcome, RunKind, TaskId};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::agent::actor::hook_transcript::HookTranscript;
-use crate::agent::actor::hook_work::{AfterHooks, HookKey, HooksRan, LookedHooks, RanBeside};
+use crate::agent::actor::hook_work::{
+    AfterHooks, GateRan, HookKey, HooksRan, LookedHooks, RanBeside,
+};
 use crate::agent::actor::work::Work;
 use crate::agent::actor::{Actor, command, tasks};
 use crate::agent::hook_host::{HookHost, HookRun, HooksSaid};
@@ -156,7 +158,7 @@ fn judge<'a>(
 /// Notes that these hooks run: some do so once only.
 fn note_run(hooks: &[Arc<Hook>], work: &Work) {
     let of_skills = work.hooks.of_skills.iter();
-    of_skills.for_each(|known| hooks.iter().for_each(|hook| known.ran(hook)));
+    of_skills.for_each(|known| known.ran(hooks));
 }
 
 /// Runs hooks for the machine.
@@ -267,7 +269,7 @@ pub(super) fn tell(
         return;
     }
     note_run(&hooks, work);
-    let request = request(event, hooks, about, own());
+    let request = HookRequest::of_event(event, hooks, about, own());
     let host = host(actor, work);
     work.hooks
         .running
@@ -284,21 +286,6 @@ pub(super) fn tell(
                 charges,
             }
         });
-}
-
-/// Returns a request for an event that no step waits for.
-fn request(event: HookEvent, hooks: Vec<Arc<Hook>>, about: &str, own: Value) -> HookRequest {
-    HookRequest {
-        run: 0,
-        event,
-        hooks,
-        about: about.to_owned(),
-        call: None,
-        own: match own {
-            Value::Object(own) => own,
-            _ => Map::new(),
-        },
-    }
 }
 
 /// Handles hooks that have run; none if posse lost track of them, which counts as a refusal.
@@ -340,7 +327,6 @@ pub(super) fn on_done(
             }
             None
         }
-        AfterHooks::Command { .. } => None,
     }
 }
 
@@ -348,7 +334,7 @@ pub(super) fn on_done(
 /// them, they have not.
 pub(super) fn on_gate_done(
     actor: &mut Actor,
-    ran: Option<HooksRan>,
+    ran: Option<GateRan>,
     work: &mut Work,
 ) -> Option<Input> {
     let not_begun = |why: String| {
@@ -359,14 +345,11 @@ pub(super) fn on_gate_done(
         })))
     };
     let input = match ran {
-        Some(HooksRan {
-            then:
-                AfterHooks::Command {
-                    command,
-                    told,
-                    refused,
-                    stopped,
-                },
+        Some(GateRan {
+            command,
+            told,
+            refused,
+            stopped,
             beside,
             charges,
         }) => {
@@ -380,11 +363,11 @@ pub(super) fn on_gate_done(
                     for text in told {
                         actor.machine.tell(text);
                     }
-                    command::receive(actor, *command, work)
+                    command::receive(actor, command, work)
                 }
             }
         }
-        _ => not_begun(prompt::hook::LOST.to_owned()),
+        None => not_begun(prompt::hook::LOST.to_owned()),
     };
     gate::next_gated(actor, work);
     input

@@ -12,7 +12,7 @@ use posse_protocol::{Activity, Command, QueuedPrompt, SpendingUpdate, WaitReason
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::agent::actor::hook_work::{HookKey, HookWork, HooksRan, RanBeside};
+use crate::agent::actor::hook_work::{GateRan, HookKey, HookWork, HooksRan, RanBeside};
 use crate::agent::actor::skill_queue::{SkillDone, SkillQueue};
 use crate::agent::call_cost::CallReservation;
 use crate::agent::host_gate::CallHosts;
@@ -248,7 +248,7 @@ pub(super) enum Next {
     /// Hooks have run; none if one panicked.
     HooksRan(HookKey, Option<HooksRan>),
     /// The hooks of a prompt have run.
-    GateRan(Option<HooksRan>),
+    GateRan(Option<GateRan>),
     /// A hook has run that nothing waited for; none if it panicked.
     BesideRan(Option<RanBeside>),
     /// A skill is prepared, or was followed.

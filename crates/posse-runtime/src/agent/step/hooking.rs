@@ -11,9 +11,7 @@ use posse_port::tool::{Intent, ToolError, Workspace};
 use posse_protocol::{Fault, FaultClass, Outcome, QuestionKind, RawJson, TaskStatus, ToolContent};
 use serde_json::{Map, Value, json};
 
-use crate::agent::step::hooks::{
-    AgentHooks, BatchHooks, HookRequest, HookStage, HookedVerdict, RanFacts,
-};
+use crate::agent::step::hooks::{BatchHooks, HookRequest, HookStage, HookedVerdict, RanFacts};
 use crate::agent::step::open_calls::{CallPhase, NOT_RUN, OpenCalls, OpenToolCall, failure};
 use crate::agent::step::{Decision, Effect, Ended, Life, Machine, State};
 use crate::hook::answer::HookDecision;
@@ -40,15 +38,14 @@ pub(super) fn before(machine: &mut Machine, decision: &mut Decision, index: usiz
         return false;
     }
     let own = own_of_call(call, true, machine.rights.rights.workspace());
-    let run = start(
-        &mut machine.rights.hooks,
-        event,
-        matched.hooks,
+    let stage = HookStage::Before;
+    start(
+        machine.rights.hooks.next_run(),
+        (event, matched.hooks, own),
         call,
-        own,
+        stage,
         decision,
     );
-    call.phase = CallPhase::Hooked(run, HookStage::Before);
     true
 }
 
@@ -92,15 +89,14 @@ pub(super) fn asking(
         return false;
     }
     let own = own_of_call(call, false, machine.rights.rights.workspace());
-    let run = start(
-        &mut machine.rights.hooks,
-        event,
-        matched.hooks,
+    let stage = HookStage::Asking(why.to_owned());
+    start(
+        machine.rights.hooks.next_run(),
+        (event, matched.hooks, own),
         call,
-        own,
+        stage,
         decision,
     );
-    call.phase = CallPhase::Hooked(run, HookStage::Asking(why.to_owned()));
     true
 }
 
@@ -126,15 +122,14 @@ pub(super) fn operate(
     if matched.hooks.is_empty() {
         return Some(operations);
     }
-    let run = start(
-        &mut machine.rights.hooks,
-        event,
-        matched.hooks,
+    let stage = HookStage::Operating(operations);
+    start(
+        machine.rights.hooks.next_run(),
+        (event, matched.hooks, own),
         call,
-        own,
+        stage,
         decision,
     );
-    call.phase = CallPhase::Hooked(run, HookStage::Operating(operations));
     None
 }
 
@@ -181,15 +176,14 @@ pub(super) fn after(
         key: call.key,
         change: CallChangeKind::Done(outcome.clone()),
     });
-    let run = start(
-        &mut machine.rights.hooks,
-        event,
-        matched.hooks,
+    let stage = HookStage::After(outcome.clone());
+    start(
+        machine.rights.hooks.next_run(),
+        (event, matched.hooks, own),
         call,
-        own,
+        stage,
         decision,
     );
-    call.phase = CallPhase::Hooked(run, HookStage::After(outcome.clone()));
     true
 }
 
@@ -216,8 +210,14 @@ pub(super) fn after_denial(
     let outcome = outcome.clone();
     let mut own = own_of_call(call, true, machine.rights.rights.workspace());
     own.insert("reason".into(), json!(why));
-    let run = start(&mut machine.rights.hooks, event, hooks, call, own, decision);
-    call.phase = CallPhase::Hooked(run, HookStage::Denied(outcome));
+    let stage = HookStage::Denied(outcome);
+    start(
+        machine.rights.hooks.next_run(),
+        (event, hooks, own),
+        call,
+        stage,
+        decision,
+    );
 }
 
 /// Starts the hooks for all calls of a reply, once. Returns true while they run.
@@ -364,25 +364,23 @@ fn matching(
     }
 }
 
-/// Asks for hooks to be run for a call.
+/// Asks for hooks to be run for a call, which waits for them.
 fn start(
-    hooks: &mut AgentHooks,
-    event: HookEvent,
-    matched: Vec<Arc<Hook>>,
-    call: &OpenToolCall,
-    own: Map<String, Value>,
+    run: u64,
+    (event, hooks, own): (HookEvent, Vec<Arc<Hook>>, Map<String, Value>),
+    call: &mut OpenToolCall,
+    stage: HookStage,
     decision: &mut Decision,
-) -> u64 {
-    let run = hooks.next_run();
+) {
     decision.after.push(Effect::Hook(Box::new(HookRequest {
         run,
         event,
-        hooks: matched,
+        hooks,
         about: call.tool.clone(),
         call: Some(call.id.clone()),
         own,
     })));
-    run
+    call.phase = CallPhase::Hooked(run, stage);
 }
 
 /// Returns what is told of a call.

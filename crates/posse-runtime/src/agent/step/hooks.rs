@@ -54,6 +54,28 @@ pub(crate) struct HookRequest {
     pub(crate) own: Map<String, Value>,
 }
 
+impl HookRequest {
+    /// Returns a request for an event that no step waits for.
+    pub(crate) fn of_event(
+        event: HookEvent,
+        hooks: Vec<Arc<Hook>>,
+        about: &str,
+        own: Value,
+    ) -> Self {
+        Self {
+            run: 0,
+            event,
+            hooks,
+            about: about.to_owned(),
+            call: None,
+            own: match own {
+                Value::Object(own) => own,
+                _ => Map::new(),
+            },
+        }
+    }
+}
+
 /// What a call waits for while hooks run.
 #[derive(Debug, PartialEq)]
 pub(super) enum HookStage {

@@ -7,12 +7,12 @@ use posse_protocol::Command;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::actor::hook_work::{AfterHooks, HooksRan};
-use crate::agent::actor::hooks::{host, judge, now, on_instructions, request, text_of};
+use crate::agent::actor::hook_work::GateRan;
+use crate::agent::actor::hooks::{host, judge, now, on_instructions, text_of};
 use crate::agent::actor::work::Work;
 use crate::agent::actor::{Actor, command};
 use crate::agent::hook_host::{HookHost, HookRun};
-use crate::agent::step::PROMPTS;
+use crate::agent::step::{HookRequest, PROMPTS};
 use crate::definition::instructions::Instruction;
 use crate::hook::{HookBook, HookEvent, HookSet, Preparation, Veto};
 use crate::live::skill_hooks::SkillHooks;
@@ -143,14 +143,11 @@ pub(super) fn next_gated(actor: &mut Actor, work: &mut Work) {
             gate.pass(HookEvent::UserPromptSubmit, "", own, &cancel)
                 .await;
         }
-        let then = AfterHooks::Command {
-            command: Box::new(command),
+        GateRan {
+            command,
             told: gate.told,
             refused: gate.refused,
             stopped: cancel.is_cancelled(),
-        };
-        HooksRan {
-            then,
             beside: gate.beside,
             charges: gate.charges,
         }
@@ -185,8 +182,8 @@ impl PromptGate {
             return;
         }
         let of_skills = self.of_skills.iter();
-        of_skills.for_each(|known| hooks.iter().for_each(|hook| known.ran(hook)));
-        let request = request(event, hooks, about, own);
+        of_skills.for_each(|known| known.ran(&hooks));
+        let request = HookRequest::of_event(event, hooks, about, own);
         let ran = self.host.run(request, cancel.clone()).await;
         self.beside.extend(ran.beside);
         self.charges.extend(ran.charges);

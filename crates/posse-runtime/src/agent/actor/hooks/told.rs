@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::Actor;
 use crate::agent::actor::hook_transcript::HookTranscript;
-use crate::agent::actor::hooks::{host, note_run, now, request, tell, text_of};
+use crate::agent::actor::hooks::{host, note_run, now, tell, text_of};
 use crate::agent::actor::work::Work;
 use crate::agent::hook_host::{HookHost, HooksSaid};
-use crate::agent::step::{CompactionRequest, Draft};
+use crate::agent::step::{CompactionRequest, Draft, HookRequest};
 use crate::definition::instructions::Instruction;
 use crate::hook::HookEvent;
 use crate::live::session::Session;
@@ -49,7 +49,7 @@ pub(in crate::agent::actor) fn before_compaction(
     }
     let own = json!({ "trigger": trigger, "custom_instructions": compaction_request.keep });
     note_run(&hooks, work);
-    let request = request(event, hooks, trigger, own);
+    let request = HookRequest::of_event(event, hooks, trigger, own);
     let (host, cancel) = (host(actor, work), work.cancel_model.clone());
     let (must, supervisor) = (compaction_request.overfull, actor.supervisor.clone());
     Some(Box::pin(async move {
@@ -72,7 +72,7 @@ pub(in crate::agent::actor) fn after_compaction(
     if hooks.is_empty() || !actor.role.is_main() {
         return None;
     }
-    let request = request(event, hooks, source, json!({ "source": source }));
+    let request = HookRequest::of_event(event, hooks, source, json!({ "source": source }));
     note_run(&request.hooks, work);
     let (host, cancel) = (host(actor, work), work.cancel_model.clone());
     let (supervisor, book) = (
@@ -124,8 +124,7 @@ pub(in crate::agent::actor) fn on_entries(actor: &Actor, entries: &[Draft], work
                     })
                 };
                 if !text.is_empty() {
-                    let own = own();
-                    tell(actor, HookEvent::MessageDisplay, "", || own, work);
+                    tell(actor, HookEvent::MessageDisplay, "", own, work);
                 }
             }
             _ => {}
@@ -164,7 +163,7 @@ pub(in crate::agent::actor) async fn end_session(actor: &Actor, work: &mut Work)
         return;
     }
     let own = json!({ "reason": "other" });
-    let request = request(HookEvent::SessionEnd, hooks, "other", own);
+    let request = HookRequest::of_event(HookEvent::SessionEnd, hooks, "other", own);
     let host = host(actor, work);
     let cancel = CancellationToken::new();
     let said = host.run(request, cancel.clone()).await;
@@ -242,7 +241,7 @@ pub(in crate::agent::actor) fn on_background_ended(
         return;
     }
     let message = format!("{} is done: {}", run.agent_type, run.description);
-    let request = request(event, hooks, COMPLETED, notification(COMPLETED, &message));
+    let request = HookRequest::of_event(event, hooks, COMPLETED, notification(COMPLETED, &message));
     let posse = json!({ "agent": run.task, "type": run.agent_type });
     let host = HookHost::new(ports, session, rights, posse);
     let cancel = supervisor.branch();
