@@ -10,6 +10,7 @@ use super::models::requests;
 use super::{SETTINGS, objects};
 use crate::binary::{Project, stderr};
 use crate::definitions::{project, write};
+use crate::run::Talk;
 use crate::turns;
 
 fn with_hooks(name: &str, script: &str, hooks: &Value) -> Project {
@@ -149,6 +150,22 @@ fn a_prompt_whose_hook_was_stopped_is_not_worked_on() {
     assert!(killed.unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(requests(&project).len(), 0);
+}
+
+/// Only the first has a hook to pass.
+#[test]
+fn prompts_keep_their_order_while_the_session_starts() {
+    let script = "[[rule]]\nreply = [{ text = \"hello\" }]\n";
+    let hooks = json!({ "SessionStart": command("touch started; sleep 1") });
+    let project = with_hooks("hooks-gate-order", script, &hooks);
+    let mut talk = Talk::start(&project, &[]);
+    talk.prompt("FIRST");
+    crate::conversation_rules::until("the hook runs", || project.file("started").exists());
+    talk.prompt("SECOND");
+    talk.hear("result");
+    assert_eq!(talk.end(), Some(0));
+    let asked = requests(&project)[0]["body"]["messages"].to_string();
+    assert!(asked.contains("FIRST"), "{asked}");
 }
 
 // proves HK-01 (part: teams)

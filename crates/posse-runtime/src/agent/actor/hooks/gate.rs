@@ -45,7 +45,8 @@ pub(in crate::agent::actor) fn gate(
             .collect();
         on_instructions(actor, &files, "session_start", work);
     }
-    if work.hooks.held.is_empty() && !is_gated(actor, &command, work) {
+    let is_first = work.hooks.gate.is_empty() && work.hooks.held.is_empty();
+    if is_first && !is_gated(actor, &command, work) {
         work.hooks.started = true;
         actor.session.next_prompt();
         return Some(command);
