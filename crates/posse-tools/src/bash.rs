@@ -141,7 +141,8 @@ impl Bash {
             .serve(&mut ready, &context.hosts, &context.clock)
             .map_err(failed)?;
         let starter = self.processes.starter(&ready);
-        let started = RunningShell::start(&ready.start, &context.marker, starter, socket).await;
+        let started =
+            RunningShell::start(ready.start, context.marker.clone(), starter, socket).await;
         Ok((started.map_err(failed)?, ready.after))
     }
 

@@ -32,11 +32,11 @@ pub(crate) struct StartedProcess {
 }
 
 /// Who starts processes.
-pub(crate) enum Starter<'a> {
+pub(crate) enum Starter {
     /// The watchdog.
-    Watchdog(&'a Watchdog),
+    Watchdog(Watchdog),
     /// This process; what is confined by this launcher.
-    This(&'a Launcher),
+    This(Launcher),
 }
 
 /// The process itself. Dropping it kills it and gives its number away.
@@ -49,11 +49,26 @@ enum ProcessHandle {
 
 impl StartedProcess {
     /// Starts a process: below the watchdog, if there is one. `marker` is what it and all that it
-    /// starts are found by.
+    /// starts are found by. If this is dropped before it is done, they are killed once it is.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it has to come to its end, in a moment, whoever waits"
+    )]
     pub(crate) async fn start(
-        start: &ProcessStart,
-        marker: &str,
-        starter: Starter<'_>,
+        start: ProcessStart,
+        marker: String,
+        starter: Starter,
+        ends: ProcessEnds,
+    ) -> io::Result<Self> {
+        // The process may be running before it is known here.
+        let starting = tokio::spawn(Self::start_now(start, marker, starter, ends));
+        starting.await.map_err(io::Error::other)?
+    }
+
+    async fn start_now(
+        start: ProcessStart,
+        marker: String,
+        starter: Starter,
         ends: ProcessEnds,
     ) -> io::Result<Self> {
         let cwd = start.cwd();
@@ -64,13 +79,13 @@ impl StartedProcess {
         let started = Instant::now();
         let (pid, handle) = match starter {
             Starter::Watchdog(watchdog) => {
-                let process = watchdog.start_process(start, ends).await?;
+                let process = watchdog.start_process(&start, ends).await?;
                 (process.pid, ProcessHandle::Spawned(process))
             }
-            Starter::This(launcher) => start_own(start, launcher, &ends)?,
+            Starter::This(launcher) => start_own(&start, &launcher, &ends)?,
         };
         let guard = KillGuard {
-            family: Family::marked(marker).with_group(pid),
+            family: Family::marked(&marker).with_group(pid),
             on: true,
         };
         Ok(Self {
@@ -161,6 +176,53 @@ impl Drop for KillGuard {
     fn drop(&mut self) {
         if self.on {
             self.family.kill();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process_start::{OutsideProcess, OutsideProgram};
+    use crate::process_table::{ProcessTable, ScanRequest};
+    use crate::spawner::tests::spawner;
+
+    /// Number of processes with this marker.
+    fn carrying(marker: &str) -> usize {
+        let mark = format!("POSSE_CALL={marker}").into_bytes();
+        let table = ProcessTable::since(ScanRequest::now());
+        table.family(|process| process.carries(&mark)).len()
+    }
+
+    /// Its start is not known here when it is dropped.
+    #[tokio::test]
+    async fn what_is_dropped_while_it_starts_is_killed_with_all_that_it_has_started() {
+        let marker = format!("starting-{}", std::process::id());
+        let command = "(setsid sleep 1000 &); sleep 1000; sleep 1000";
+        let start = ProcessStart::Outside(OutsideProcess {
+            program: OutsideProgram::Shell(command.into()),
+            cwd: "/".into(),
+            marker: marker.as_str().into(),
+            without: Vec::new(),
+            variables: Vec::new(),
+        });
+        let ends = io::pipe().unwrap().1.into();
+        let starter = Starter::Watchdog(Watchdog::at(spawner()));
+        let mut starting = Box::pin(StartedProcess::start(start, marker.clone(), starter, ends));
+        // The watchdog is asked, and its answer is not heard.
+        tokio::select! {
+            biased;
+            _ = &mut starting => unreachable!("it needs an answer"),
+            () = std::future::ready(()) => tokio::task::yield_now().await,
+        }
+        while carrying(&marker) < 3 {
+            std::thread::yield_now();
+        }
+        drop(starting);
+        let dropped = Instant::now();
+        while carrying(&marker) > 0 {
+            assert!(dropped.elapsed() < Duration::from_secs(20));
+            tokio::task::yield_now().await;
         }
     }
 }

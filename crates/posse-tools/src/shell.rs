@@ -54,9 +54,9 @@ impl RunningShell {
     /// Starts a command. Its output and errors come together; `proxy` is where its proxy is told
     /// what to accept on.
     pub(crate) async fn start(
-        start: &ProcessStart,
-        marker: &str,
-        starter: Starter<'_>,
+        start: ProcessStart,
+        marker: String,
+        starter: Starter,
         proxy: Option<OwnedFd>,
     ) -> io::Result<Self> {
         let (output, printed) = io::pipe()?;

@@ -190,7 +190,7 @@ impl SpawnedProcess {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::io::Read as _;
     use std::os::fd::AsFd as _;
     use std::path::Path;
@@ -199,7 +199,7 @@ mod tests {
     use crate::process_start::{OutsideProcess, OutsideProgram};
 
     /// A connection to a thread that does the watchdog's work.
-    fn spawner() -> Spawner {
+    pub(crate) fn spawner() -> Spawner {
         let (spawner, theirs) = Spawner::pair().unwrap();
         let terms = serve::ProcessTerms {
             host: "host".into(),

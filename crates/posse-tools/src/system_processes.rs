@@ -90,10 +90,10 @@ impl SystemProcesses {
     }
 
     /// Returns who starts a program.
-    pub(crate) fn starter<'a>(&'a self, ready: &'a ReadyProcess) -> Starter<'a> {
+    pub(crate) fn starter(&self, ready: &ReadyProcess) -> Starter {
         match &self.0.guardian {
-            Some(watchdog) => Starter::Watchdog(watchdog),
-            None => Starter::This(&ready.launcher),
+            Some(watchdog) => Starter::Watchdog(watchdog.clone()),
+            None => Starter::This(ready.launcher.clone()),
         }
     }
 
@@ -157,7 +157,7 @@ impl SystemProcesses {
         };
         let (ours, ends) = connect(proxy).map_err(ProcessError::Start)?;
         let starter = self.starter(&ready);
-        let started = StartedProcess::start(&ready.start, &request.marker, starter, ends).await;
+        let started = StartedProcess::start(ready.start, request.marker, starter, ends).await;
         let process = started.map_err(ProcessError::Start)?;
         Ok(Process {
             input: Box::new(ours.input),

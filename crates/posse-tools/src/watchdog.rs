@@ -73,6 +73,15 @@ impl Watchdog {
         }))
     }
 
+    /// Returns one that runs already.
+    #[cfg(test)]
+    pub(crate) fn at(spawner: Spawner) -> Self {
+        Self(Arc::new(WatchdogProgram {
+            program: PathBuf::new(),
+            running: Mutex::new(Some(Arc::new(spawner))),
+        }))
+    }
+
     /// Has a shell started.
     pub(crate) async fn start_process(
         &self,
