@@ -13,6 +13,7 @@ pub mod model;
 pub mod panes;
 pub mod price;
 pub mod process;
+pub mod servers;
 pub mod store;
 pub mod text;
 pub mod tool;

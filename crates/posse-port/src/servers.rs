@@ -1,0 +1,249 @@
+//! Servers of tools, by the Model Context Protocol. Agents whose entries come to the same share one.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use posse_protocol::{AgentId, RawJson, ToolContent, ToolSpec};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::BoxFuture;
+use crate::clock::Clock;
+use crate::process::ProcessBoundary;
+use crate::tool::LiveOutput;
+
+/// Connects with servers.
+pub trait Servers: Send + Sync {
+    /// Returns the server of an entry. It begins to connect, unless it has. Whoever asks for the same
+    /// entry at the same place has the same server; it ends when nobody has it any more.
+    fn connect(&self, entry: &Arc<ServerEntry>, place: &ServerPlace) -> Arc<dyn Server>;
+
+    /// Ends all servers.
+    fn end(&self) -> BoxFuture<'static, ()>;
+}
+
+/// What is declared of a server, with all variables replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ServerEntry {
+    /// Its name, as it was declared. Servers that differ in nothing else are the same.
+    pub name: String,
+    /// How it is reached.
+    pub transport: ServerTransport,
+    /// How long a call may take; none for the default.
+    pub call_limit: Option<Duration>,
+    /// What it must not be shared beyond.
+    pub sharing: ServerSharing,
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ServerTransport {
+    /// A program that is started, and talks by its input and output.
+    Program {
+        /// The program and its arguments.
+        words: Vec<String>,
+        /// Variables that it has beside those of posse's own environment, without posse's secrets.
+        variables: Vec<(String, String)>,
+    },
+    /// Streamable HTTP.
+    Http {
+        /// Its address.
+        url: String,
+        /// Headers of each request.
+        headers: Vec<(String, String)>,
+    },
+}
+
+/// Who may share a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ServerSharing {
+    /// All agents of the process.
+    Process,
+    /// The agents of a session: the entry names a secret of it.
+    Session,
+    /// Nobody: each agent has one of its own.
+    Agent,
+}
+
+/// Where a server works, and for whom.
+#[derive(Clone)]
+pub struct ServerPlace {
+    /// The main agent of the session.
+    pub session: AgentId,
+    /// The agent.
+    pub agent: AgentId,
+    /// The directory that a program is started in.
+    pub directory: PathBuf,
+    /// What holds a program.
+    pub boundary: ProcessBoundary,
+    /// Measures time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// A server. It is connected again by itself when its connection is lost.
+pub trait Server: Send + Sync {
+    /// Returns what is known of it now.
+    fn state(&self) -> ServerState;
+
+    /// Waits until it has connected, or failed to.
+    fn settled(&self) -> BoxFuture<'_, ()>;
+
+    /// Calls a tool, once: a call that may have reached the server is never made again.
+    fn call(&self, call: ServerCall) -> BoxFuture<'static, Result<ServerAnswer, ServerFailure>>;
+}
+
+impl fmt::Debug for dyn Server {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("Server").field(&self.state()).finish()
+    }
+}
+
+/// What is known of a server.
+#[derive(Clone, Debug)]
+pub enum ServerState {
+    /// It is being connected.
+    Pending,
+    /// It is there.
+    Connected(Arc<ServerFacts>),
+    /// It is not there. Its tools are those that it had last, if it ever was.
+    Failed {
+        /// Why.
+        why: String,
+        /// What it was.
+        last: Option<Arc<ServerFacts>>,
+    },
+}
+
+impl ServerState {
+    /// Returns what is known of the tools.
+    pub fn facts(&self) -> Option<&Arc<ServerFacts>> {
+        match self {
+            Self::Pending => None,
+            Self::Connected(facts) => Some(facts),
+            Self::Failed { last, .. } => last.as_ref(),
+        }
+    }
+}
+
+/// What a server says of itself. Replaced as a whole when its tools change.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerFacts {
+    /// Its name and version in its own words.
+    pub title: String,
+    /// The version of the protocol that is spoken.
+    pub protocol: String,
+    /// What it tells models about itself.
+    pub instructions: Option<String>,
+    /// Its tools, in its order.
+    pub tools: Vec<ServedTool>,
+}
+
+/// A tool of a server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServedTool {
+    /// Its name there.
+    pub name: String,
+    /// Description and schema. The name in it is the same: the prefix is not the server's business.
+    pub spec: ToolSpec,
+    /// True if it is to be known from the beginning.
+    pub always_loaded: bool,
+    /// How long its results may be, in characters, if it says so.
+    pub longest: Option<usize>,
+    /// True if it says that it only reads. Shown to people, and believed by nobody.
+    pub says_read_only: bool,
+}
+
+/// A call of a tool.
+#[derive(Clone)]
+pub struct ServerCall {
+    /// The tool's name at the server.
+    pub tool: String,
+    /// Its input, an object.
+    pub input: RawJson,
+    /// Who calls, from the main agent down: places are given in turn to each branch.
+    pub path: String,
+    /// Where its progress is shown.
+    pub output: LiveOutput,
+    /// Tells it to end.
+    pub cancel: CancellationToken,
+}
+
+/// What a tool has answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ServerAnswer {
+    /// What the model reads.
+    pub content: Vec<ToolContent>,
+    /// The same as an object, if there is one.
+    pub structured: Option<Value>,
+    /// True if the tool says that it has failed.
+    pub is_error: bool,
+    /// True if the server was started anew since the last call: what it kept in memory is gone.
+    pub restarted: bool,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ServerFailure {
+    /// The call was not made.
+    #[error("not called: {0}")]
+    NotCalled(String),
+    /// The server has refused it.
+    #[error("{message} ({code})")]
+    Refused {
+        /// Its code.
+        code: i64,
+        /// Its words.
+        message: String,
+    },
+    /// The connection was lost before the answer came.
+    #[error(
+        "the server has gone before it answered ({0}); whether it has done anything is unknown"
+    )]
+    Lost(String),
+    /// It took too long. The server was told.
+    #[error("no answer after {} s; whether the server has done anything is unknown", .0.as_secs())]
+    TimedOut(Duration),
+    /// It was told to end.
+    #[error("it was stopped; whether the server has done anything is unknown")]
+    Stopped,
+}
+
+/// Connects with no servers.
+#[derive(Clone, Copy, Debug)]
+pub struct NoServers;
+
+impl Servers for NoServers {
+    fn connect(&self, _entry: &Arc<ServerEntry>, _place: &ServerPlace) -> Arc<dyn Server> {
+        Arc::new(NoServer)
+    }
+
+    fn end(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// What is never there.
+#[derive(Clone, Copy, Debug)]
+struct NoServer;
+
+const NONE_HERE: &str = "servers are not started here";
+
+impl Server for NoServer {
+    fn state(&self) -> ServerState {
+        ServerState::Failed {
+            why: NONE_HERE.into(),
+            last: None,
+        }
+    }
+
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn call(&self, _call: ServerCall) -> BoxFuture<'static, Result<ServerAnswer, ServerFailure>> {
+        let failed = Err(ServerFailure::NotCalled(NONE_HERE.into()));
+        Box::pin(std::future::ready(failed))
+    }
+}
