@@ -334,12 +334,25 @@ pub enum ToolError {
 
 /// The tools of an agent, by name.
 #[derive(Clone, Default)]
-pub struct Toolbox(Vec<Arc<dyn Tool>>);
+pub struct Toolbox {
+    /// Those that its model is told of from the beginning.
+    known: Vec<Arc<dyn Tool>>,
+    /// Others, which its model comes to know.
+    more: Option<Arc<dyn MoreTools>>,
+}
+
+/// Tools that come and go while an agent lives.
+pub trait MoreTools: Send + Sync {
+    /// Returns the tool of this name, as it is now.
+    fn get(&self, name: &str) -> Option<Arc<dyn Tool>>;
+}
 
 impl Toolbox {
     /// Returns the tool of this name.
-    pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        self.0.iter().find(|tool| tool.name() == name)
+    pub fn get(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        let known = self.known.iter().find(|tool| tool.name() == name);
+        let more = || self.more.as_ref()?.get(name);
+        known.cloned().or_else(more)
     }
 
     /// Returns the intent of a call of one of the tools.
@@ -377,34 +390,43 @@ impl Toolbox {
         catch_unwind(look).ok().flatten()
     }
 
-    /// Descriptions for the model, in a fixed order.
+    /// Descriptions for the model from the beginning, in a fixed order.
     pub fn specs(&self) -> Vec<ToolSpec> {
-        self.0.iter().map(|tool| tool.spec()).collect()
+        self.known.iter().map(|tool| tool.spec()).collect()
     }
 
-    /// Names, in order.
+    /// Names of those that the model is told of from the beginning, in order.
     pub fn names(&self) -> Vec<&str> {
-        self.0.iter().map(|tool| tool.name()).collect()
+        self.known.iter().map(|tool| tool.name()).collect()
     }
 
-    /// All tools, in order.
+    /// Those that the model is told of from the beginning, in order.
     pub fn all(&self) -> &[Arc<dyn Tool>] {
-        &self.0
+        &self.known
     }
 
     /// Appends tools.
     pub fn extend(&mut self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) {
-        self.0.extend(tools);
+        self.known.extend(tools);
     }
 
-    /// Keeps only the tools that `keep` accepts.
+    /// Adds tools that come and go.
+    pub fn set_more(&mut self, more: Arc<dyn MoreTools>) {
+        self.more = Some(more);
+    }
+
+    /// Keeps only the tools that `keep` accepts, among those that the model is told of from the
+    /// beginning.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
-        self.0.retain(|tool| keep(tool.name()));
+        self.known.retain(|tool| keep(tool.name()));
     }
 }
 
 impl FromIterator<Arc<dyn Tool>> for Toolbox {
     fn from_iter<I: IntoIterator<Item = Arc<dyn Tool>>>(tools: I) -> Self {
-        Self(tools.into_iter().collect())
+        Self {
+            known: tools.into_iter().collect(),
+            more: None,
+        }
     }
 }

@@ -164,7 +164,7 @@ impl Ground {
             processes: SystemProcesses::new(Some(Watchdog::new(posse)), Some(sandbox), Vec::new()),
             gate: None,
         });
-        let tool = tools.get("Bash").cloned().ok_or("no Bash")?;
+        let tool = tools.get("Bash").ok_or("no Bash")?;
         let workspace = Workspace {
             cwd: root.clone(),
             roots: vec![root],

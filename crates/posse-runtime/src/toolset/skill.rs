@@ -58,7 +58,7 @@ impl SkillTool {
              before you do such work; then follow it. The user calls one as /name. Skills:{listing}"
         );
         let input_schema = RawJson::from(schema.as_value());
-        let (shell, starts) = (tools.get(SHELL).cloned(), tools.get(AGENT).is_some());
+        let (shell, starts) = (tools.get(SHELL), tools.get(AGENT).is_some());
         Self {
             caller,
             shell,

@@ -279,7 +279,7 @@ fn where_nothing_may_go_on_the_model_does_not_hear_of_it() {
             processes: SystemProcesses::default(),
             gate: None,
         };
-        Arc::clone(posse_tools::all(means).get("Bash").unwrap())
+        posse_tools::all(means).get("Bash").unwrap()
     };
     let spec = |background| {
         let spec = bash(background).spec();

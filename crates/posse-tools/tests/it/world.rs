@@ -144,7 +144,7 @@ pub(crate) fn tool(name: &str, reach: Reach) -> Arc<dyn Tool> {
         processes: SystemProcesses::default(),
         gate: None,
     };
-    Arc::clone(posse_tools::all(means).get(name).unwrap())
+    posse_tools::all(means).get(name).unwrap()
 }
 
 pub(crate) fn text(output: ToolOutput) -> String {

@@ -453,7 +453,7 @@ impl Actor {
             first,
         } = run;
         let act = self.session.message_row.act(&name);
-        let tool = self.setup.tools.get(&name).cloned();
+        let tool = self.setup.tools.get(&name);
         let marker = marker(self.identity.agent, key);
         let (workspace, policy) = (
             Arc::clone(&self.setup.workspace),

@@ -78,7 +78,7 @@ fn files(
     actor: &Actor,
     part: String,
 ) -> impl Future<Output = Result<(Vec<ListedName>, u64), ToolError>> + Send + 'static {
-    let tool = actor.setup.tools.get(FINDS).cloned();
+    let tool = actor.setup.tools.get(FINDS);
     let context = skills::without_call(actor, CancellationToken::new());
     async move {
         let tool = tool.ok_or_else(|| ToolError::Tell(format!("there is no tool {FINDS}")))?;

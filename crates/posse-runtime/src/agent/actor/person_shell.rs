@@ -15,7 +15,7 @@ use crate::prompt;
 
 /// Starts a command. Returns false if the agent has no shell.
 pub(super) fn start(actor: &Actor, command: String, work: &mut Work) -> bool {
-    let Some(tool) = actor.setup.tools.get(SHELL).cloned() else {
+    let Some(tool) = actor.setup.tools.get(SHELL) else {
         return false;
     };
     let input = RawJson::from(&json!({ "command": command }));

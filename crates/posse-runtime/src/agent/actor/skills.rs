@@ -114,7 +114,7 @@ pub(super) fn gate(actor: &Actor, cancel: CancellationToken) -> Gate {
     Gate {
         registry: Arc::clone(&actor.registry),
         agent: actor.identity.agent,
-        shell: actor.setup.tools.get(SHELL).cloned(),
+        shell: actor.setup.tools.get(SHELL),
         context: without_call(actor, cancel),
     }
 }

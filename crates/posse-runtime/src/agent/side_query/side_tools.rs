@@ -134,7 +134,7 @@ async fn run(
     input: RawJson,
     context: ToolContext,
 ) -> Result<SideToolRun, SideQueryError> {
-    let Some(tool) = tools.get(name).cloned() else {
+    let Some(tool) = tools.get(name) else {
         return Ok(Err(ToolError::Tell(NO_TOOLS.into())));
     };
     let (cancel, clock) = (context.cancel.clone(), Arc::clone(&context.clock));
