@@ -19,6 +19,7 @@ use posse_port::confinement::{Confinement, NetworkAccess, Tier};
 use posse_sandbox::{
     Backend as _, Job, JobEnds, KernelSupport, Launcher, Linux, Plan, Surroundings,
 };
+use rustix::event::{PollFd, PollFlags, poll};
 
 /// How long a killed process's commands may live.
 const SOON: Duration = Duration::from_secs(1);
@@ -229,6 +230,9 @@ fn a_job_reads_what_it_is_given_and_closing_its_input_is_noticed() {
             .unwrap()
             .read_exact(&mut told)
             .unwrap();
+        // What has started the job closes its own copy a moment after.
+        let mut closed = [PollFd::new(&input, PollFlags::empty())];
+        assert_eq!(poll(&mut closed, None).unwrap(), 1);
         let failed = input.write_all(b"x").unwrap_err();
         assert_eq!(failed.kind(), std::io::ErrorKind::BrokenPipe);
         child.kill().unwrap();
