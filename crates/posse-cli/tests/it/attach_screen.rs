@@ -27,6 +27,10 @@ fn attaching_and_leaving_change_nothing() {
     let project = Project::new("attach-screen", TALKS);
     let first = Terminal::start(&project, "'the first'");
     first.sees("Heard the first.");
+    // It is shown while it arrives, and stored then.
+    first.waits("the stored reply", || {
+        export(&project).contains(r#""kind":"reply""#)
+    });
     let before = export(&project);
 
     let second = Terminal::beside(&project, "tmux2", "posse attach; echo code $?");
