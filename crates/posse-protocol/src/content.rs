@@ -107,7 +107,7 @@ impl ContentBlock {
 }
 
 /// A block of what a tool answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToolContent {
     /// Plain text.
@@ -122,6 +122,11 @@ pub enum ToolContent {
         /// The base64 text.
         data: String,
     },
+    /// Definitions of tools, which the model can call from then on.
+    Tools {
+        /// The definitions.
+        tools: Vec<ToolSpec>,
+    },
 }
 
 impl ToolContent {
@@ -131,11 +136,58 @@ impl ToolContent {
     }
 }
 
+/// Returns what people are shown of definitions: the names.
+pub fn loaded_names(tools: &[ToolSpec]) -> String {
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    format!("loaded: {}", names.join(", "))
+}
+
+/// The variants of [`ToolContent`].
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ToolContentKind {
+    Text,
+    Image,
+    Tools,
+}
+
+/// The fields of all variants of [`ToolContent`].
+#[derive(Deserialize)]
+struct ToolContentFields {
+    r#type: ToolContentKind,
+    text: Option<String>,
+    media_type: Option<String>,
+    data: Option<String>,
+    tools: Option<Vec<ToolSpec>>,
+}
+
+// serde's own reader of such enums copies an object into values before it knows the type, and
+// schemas that are kept as they were written are lost that way.
+impl<'de> Deserialize<'de> for ToolContent {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let fields = ToolContentFields::deserialize(from)?;
+        let missing = serde::de::Error::missing_field;
+        Ok(match fields.r#type {
+            ToolContentKind::Text => Self::Text {
+                text: fields.text.ok_or_else(|| missing("text"))?,
+            },
+            ToolContentKind::Image => Self::Image {
+                media_type: fields.media_type.ok_or_else(|| missing("media_type"))?,
+                data: fields.data.ok_or_else(|| missing("data"))?,
+            },
+            ToolContentKind::Tools => Self::Tools {
+                tools: fields.tools.ok_or_else(|| missing("tools"))?,
+            },
+        })
+    }
+}
+
 impl From<ToolContent> for ContentBlock {
     fn from(content: ToolContent) -> Self {
         match content {
             ToolContent::Text { text } => Self::Text { text },
             ToolContent::Image { media_type, data } => Self::Image { media_type, data },
+            ToolContent::Tools { tools } => Self::text(loaded_names(&tools)),
         }
     }
 }
@@ -212,7 +264,7 @@ impl JsonSchema for RawJson {
 }
 
 /// A tool as the model is told of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// The name the model calls it by.
     pub name: String,
@@ -256,5 +308,38 @@ mod tests {
         assert_eq!(serde_json::to_string(&raw).unwrap(), odd);
         assert!(RawJson::parse("{\"a\":").is_err());
         assert!(RawJson::parse("{} {}").is_err());
+    }
+
+    #[test]
+    fn what_a_tool_answered_comes_back_with_schemas_as_they_were_written() {
+        let tools = vec![ToolSpec {
+            name: "mcp__a__b".into(),
+            description: "Says \"b\".".into(),
+            input_schema: RawJson::parse(r#"{"type" : "object","b":1.50,"a":{}}"#).unwrap(),
+        }];
+        let image = ToolContent::Image {
+            media_type: "image/png".into(),
+            data: "AAAA".into(),
+        };
+        let content = vec![ToolContent::text("t"), image, ToolContent::Tools { tools }];
+        let text = serde_json::to_string(&content).unwrap();
+        assert!(
+            text.contains(r#"{"type" : "object","b":1.50,"a":{}}"#),
+            "{text}"
+        );
+        assert_eq!(
+            serde_json::from_str::<Vec<ToolContent>>(&text).unwrap(),
+            content
+        );
+        for wrong in [
+            r#"{"type":"text"}"#,
+            r#"{"type":"tools"}"#,
+            r#"{"type":"video"}"#,
+        ] {
+            assert!(
+                serde_json::from_str::<ToolContent>(wrong).is_err(),
+                "{wrong}"
+            );
+        }
     }
 }

@@ -198,6 +198,9 @@ fn has_text(entry: &Entry, text: &str) -> bool {
         ContentBlock::ToolResult { content, .. } => content.iter().any(|part| match part {
             posse_protocol::ToolContent::Text { text } => has(text),
             posse_protocol::ToolContent::Image { .. } => false,
+            posse_protocol::ToolContent::Tools { tools } => {
+                tools.iter().any(|tool| has(&tool.name))
+            }
         }),
         _ => false,
     })

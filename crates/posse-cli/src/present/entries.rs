@@ -1,6 +1,9 @@
 //! Entries of a transcript, for people and for programs.
 
+use std::borrow::Cow;
+
 use posse_port::store::StoredEntry;
+use posse_protocol::content::loaded_names;
 use posse_protocol::{AgentId, ContentBlock, EntryKind, RawJson, ReplyFacts, Role, ToolContent};
 use posse_tui::terminal::styled_text;
 use posse_tui::text::render;
@@ -114,11 +117,12 @@ pub(crate) fn paragraph(
 
 /// Returns what a tool answered for people, with the tool's name if it is given.
 pub(crate) fn answer(content: &[ToolContent], is_error: bool, tool: Option<&str>) -> String {
-    let texts: Vec<&str> = content
+    let texts: Vec<Cow<'_, str>> = content
         .iter()
         .map(|content| match content {
-            ToolContent::Text { text } => text,
-            ToolContent::Image { .. } => "(an image)",
+            ToolContent::Text { text } => text.into(),
+            ToolContent::Image { .. } => "(an image)".into(),
+            ToolContent::Tools { tools } => loaded_names(tools).into(),
         })
         .collect();
     format!(

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::WireError;
-use crate::{ContentBlock, Message, RawJson, Role, ToolContent};
+use crate::{ContentBlock, Message, RawJson, Role, ToolContent, ToolSpec};
 
 /// A message of a conversation.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -18,8 +18,29 @@ pub(super) struct WireMessage {
 
 both_ways!(Message, WireMessage { role } each { content });
 
+/// The definition of a tool.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ToolSpec")]
+pub(super) struct WireToolSpec {
+    /// The name that the model calls it by.
+    name: String,
+    /// What it does and when to use it.
+    description: String,
+    /// The JSON Schema of its input.
+    input_schema: RawJson,
+}
+
+both_ways!(
+    ToolSpec,
+    WireToolSpec {
+        name,
+        description,
+        input_schema
+    }
+);
+
 tagged! {
-    /// Text or an image.
+    /// Text, an image, or definitions of tools.
     #[schemars(rename = "Part")]
     enum WirePart {
         /// Plain text.
@@ -33,6 +54,12 @@ tagged! {
             media_type: String,
             /// The image as base64.
             data: String,
+        }
+        /// Definitions of tools, which the model can call from then on. Only in results of tools; in
+        /// a prompt it is read as the text of their names.
+        Tools {
+            /// The definitions.
+            tools: Vec<WireToolSpec>,
         }
     }
 }
@@ -96,6 +123,9 @@ impl From<ToolContent> for WirePart {
         match content {
             ToolContent::Text { text } => Self::Text { text },
             ToolContent::Image { media_type, data } => Self::Image { media_type, data },
+            ToolContent::Tools { tools } => Self::Tools {
+                tools: tools.into_iter().map(Into::into).collect(),
+            },
         }
     }
 }
@@ -105,6 +135,9 @@ impl From<WirePart> for ToolContent {
         match part {
             WirePart::Text { text } => Self::Text { text },
             WirePart::Image { media_type, data } => Self::Image { media_type, data },
+            WirePart::Tools { tools } => Self::Tools {
+                tools: tools.into_iter().map(Into::into).collect(),
+            },
         }
     }
 }

@@ -106,7 +106,16 @@ fn part() -> impl Strategy<Value = ToolContent> {
     prop_oneof![
         text().prop_map(ToolContent::text),
         (text(), text()).prop_map(|(media_type, data)| ToolContent::Image { media_type, data }),
+        vec(tool_spec(), 0..3).prop_map(|tools| ToolContent::Tools { tools }),
     ]
+}
+
+fn tool_spec() -> impl Strategy<Value = ToolSpec> {
+    (text(), text(), input()).prop_map(|(name, description, input_schema)| ToolSpec {
+        name,
+        description,
+        input_schema,
+    })
 }
 
 fn refusal() -> impl Strategy<Value = SandboxRefusal> {

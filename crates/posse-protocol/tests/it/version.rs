@@ -69,7 +69,7 @@ fn with_unknown_fields(value: &mut Value) {
         Value::Object(object) => {
             for (key, value) in object.iter_mut() {
                 match key.as_str() {
-                    "input" | "value" | "block" => {}
+                    "input" | "input_schema" | "value" | "block" => {}
                     "roles" => {
                         let roles = value.as_object_mut().unwrap();
                         roles.values_mut().for_each(with_unknown_fields);

@@ -1,5 +1,8 @@
 //! Entries of a transcript as lines that are printed once.
 
+use std::borrow::Cow;
+
+use posse_protocol::content::loaded_names;
 use posse_protocol::{ContentBlock, Entry, EntryKind, Role, ToolContent};
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
@@ -231,7 +234,7 @@ fn change(call: &KnownCall, content: &[ToolContent]) -> Option<posse_protocol::F
     let new = word("new_string")?;
     let place = content.iter().find_map(|content| match content {
         ToolContent::Text { text } => ChangedPlace::of(text, new),
-        ToolContent::Image { .. } => None,
+        ToolContent::Image { .. } | ToolContent::Tools { .. } => None,
     });
     Some(replaced(
         word("file_path")?,
@@ -243,11 +246,12 @@ fn change(call: &KnownCall, content: &[ToolContent]) -> Option<posse_protocol::F
 
 /// Returns the first lines of an output.
 fn output(content: &[ToolContent], most: usize, width: u16) -> Vec<Line<'static>> {
-    let texts: Vec<&str> = content
+    let texts: Vec<Cow<'_, str>> = content
         .iter()
         .map(|content| match content {
-            ToolContent::Text { text } => text.as_str(),
-            ToolContent::Image { .. } => "[image]",
+            ToolContent::Text { text } => text.into(),
+            ToolContent::Image { .. } => "[image]".into(),
+            ToolContent::Tools { tools } => loaded_names(tools).into(),
         })
         .collect();
     let text = texts.join("\n");

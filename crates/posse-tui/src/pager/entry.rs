@@ -108,7 +108,7 @@ pub(super) fn source(entry: &Entry) -> String {
         ContentBlock::ToolResult { content, .. } => {
             let texts = content.iter().filter_map(|content| match content {
                 ToolContent::Text { text } => Some(text.as_str()),
-                ToolContent::Image { .. } => None,
+                ToolContent::Image { .. } | ToolContent::Tools { .. } => None,
             });
             texts.collect()
         }

@@ -45,7 +45,7 @@ pub(crate) fn block(block: &ContentBlock) -> Value {
             content,
             is_error,
         } => {
-            let content: Vec<Value> = content.iter().map(answer).collect();
+            let content: Vec<Value> = content.iter().flat_map(answer).collect();
             json!({"type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": is_error})
         }
         ContentBlock::Opaque { block } => value(block),
@@ -73,10 +73,15 @@ pub(crate) fn stop_word(stop: &StopReason) -> String {
     .to_owned()
 }
 
-fn answer(content: &ToolContent) -> Value {
+fn answer(content: &ToolContent) -> Vec<Value> {
     match content {
-        ToolContent::Text { text } => json!({"type": "text", "text": text}),
-        ToolContent::Image { media_type, data } => image(media_type, data),
+        ToolContent::Text { text } => vec![json!({"type": "text", "text": text})],
+        ToolContent::Image { media_type, data } => vec![image(media_type, data)],
+        // As the API has it: the definitions are elsewhere in the request.
+        ToolContent::Tools { tools } => tools
+            .iter()
+            .map(|tool| json!({"type": "tool_reference", "tool_name": tool.name}))
+            .collect(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use posse_protocol::{AgentId, ContentBlock, Delta, Event, EventKind, ToolContent};
+use posse_protocol::{AgentId, ContentBlock, Delta, Event, EventKind, ToolContent, ToolSpec};
 
 use super::Viewed;
 
@@ -171,10 +171,15 @@ fn size_of_block(block: &ContentBlock) -> usize {
             .map(|content| match content {
                 ToolContent::Text { text } => text.len(),
                 ToolContent::Image { data, .. } => data.len(),
+                ToolContent::Tools { tools } => tools.iter().map(size_of_tool).sum(),
             })
             .sum(),
         ContentBlock::Opaque { block } => block.get().len(),
     }
+}
+
+fn size_of_tool(tool: &ToolSpec) -> usize {
+    HEAD + tool.name.len() + tool.description.len() + tool.input_schema.get().len()
 }
 
 #[cfg(test)]

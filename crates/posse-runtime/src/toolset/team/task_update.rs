@@ -173,7 +173,7 @@ fn first(check: &str, description: &str) -> ToolOutput {
 fn failed_check(task: &str, check: &str, outcome: &CallOutcome) -> String {
     let texts = outcome.content.iter().filter_map(|content| match content {
         ToolContent::Text { text } => Some(text.as_str()),
-        ToolContent::Image { .. } => None,
+        ToolContent::Image { .. } | ToolContent::Tools { .. } => None,
     });
     let output = texts.collect::<Vec<_>>().join("\n");
     format!(
