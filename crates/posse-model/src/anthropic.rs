@@ -5,6 +5,7 @@ pub(crate) mod decode;
 pub(crate) mod encode;
 mod error;
 mod limits;
+mod loaded;
 mod names;
 mod stream;
 mod thinking;
@@ -17,7 +18,7 @@ use posse_port::model::{
     ApiError, Attribution, Body, BreakpointPosition, Call, Effort, Encoded, Failure, Model,
     ModelChoice, Names, Preamble, RateLimits, Reply, Request,
 };
-use posse_protocol::{ContentBlock, Message};
+use posse_protocol::{ContentBlock, Message, ToolSpec};
 
 use crate::connection::Connection;
 use crate::dialect::Dialect;
@@ -87,6 +88,10 @@ impl Names for Anthropic {
     fn takes_effort(&self, model: &str, _: Effort) -> bool {
         names::takes_effort(model)
     }
+
+    fn loads_tools(&self, model: &str) -> bool {
+        names::loads_tools(model)
+    }
 }
 
 impl Model for Anthropic {
@@ -110,6 +115,10 @@ impl Model for Anthropic {
         thinking::dropped(reply)
     }
 
+    fn with_definitions_as_text(&self, entry: &Encoded, tools: &[ToolSpec]) -> Encoded {
+        loaded::as_text(entry, tools)
+    }
+
     fn entry(&self, message: &Message) -> Encoded {
         encode::entry(message)
     }
@@ -123,15 +132,27 @@ impl Model for Anthropic {
     }
 
     fn body(&self, request: &Request<'_>) -> Body {
+        self.dialect.body(request)
+    }
+
+    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Failure>> {
+        Box::pin(self.connection.call(&self.dialect, call))
+    }
+}
+
+impl AnthropicWire {
+    /// Joins the pieces of a request.
+    fn body(&self, request: &Request<'_>) -> Body {
         let mut rope = Rope::for_request(request);
         rope.fixed(b"{");
-        rope.encoded(
+        rope.spliced(
             request.preamble,
             BreakpointPosition::Preamble,
             request.marks,
+            loaded::splice(request),
         );
         let diagnostics = match request.previous {
-            _ if !self.dialect.diagnose => String::new(),
+            _ if !self.diagnose => String::new(),
             Some(id) => {
                 format!(
                     r#","diagnostics":{{"previous_message_id":{}}}"#,
@@ -147,10 +168,6 @@ impl Model for Anthropic {
         rope.entries(request);
         rope.fixed(b"]}");
         rope.finish()
-    }
-
-    fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, Failure>> {
-        Box::pin(self.connection.call(&self.dialect, call))
     }
 }
 

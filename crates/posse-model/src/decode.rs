@@ -49,7 +49,7 @@ fn blocks(content: &RawValue) -> Option<Vec<&RawValue>> {
 
 #[cfg(test)]
 mod tests {
-    use posse_protocol::{ContentBlock, RawJson, ToolContent};
+    use posse_protocol::{ContentBlock, RawJson, ToolContent, ToolSpec};
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -98,6 +98,14 @@ mod tests {
         }
     }
 
+    fn tool(name: String) -> ToolSpec {
+        ToolSpec {
+            name,
+            description: "Says \"x\".".into(),
+            input_schema: json(r#"{ "type":"object"}"#),
+        }
+    }
+
     fn content() -> impl Strategy<Value = ContentBlock> {
         let text = || "\\PC{0,12}";
         let image = || (Just("image/png".to_owned()), "[a-zA-Z0-9+/]{4,8}");
@@ -108,6 +116,9 @@ mod tests {
         let answer = prop_oneof![
             text().prop_map(ToolContent::text),
             image().prop_map(|(media_type, data)| ToolContent::Image { media_type, data }),
+            vec("[a-z_]{1,8}", 0..3).prop_map(|names| ToolContent::Tools {
+                tools: names.into_iter().map(tool).collect(),
+            }),
         ];
         prop_oneof![
             text().prop_map(ContentBlock::text),

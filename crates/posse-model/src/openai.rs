@@ -15,7 +15,7 @@ use posse_port::model::{
     Allowance, ApiError, ApiErrorKind, Attribution, Body, BreakpointPosition, Call, Encoded,
     Failure, Model, ModelChoice, Names, Preamble, RateLimits, Reply, Request,
 };
-use posse_protocol::{ContentBlock, Message};
+use posse_protocol::{ContentBlock, Message, ToolSpec};
 use serde::Deserialize;
 
 use crate::connection::Connection;
@@ -59,6 +59,11 @@ impl Model for OpenAi {
     fn without_thinking(&self, reply: &Encoded) -> Encoded {
         // This API has no place for thinking.
         reply.clone()
+    }
+
+    fn with_definitions_as_text(&self, entry: &Encoded, _: &[ToolSpec]) -> Encoded {
+        // They are text already.
+        entry.clone()
     }
 
     fn entry(&self, message: &Message) -> Encoded {

@@ -4,6 +4,7 @@
 //! [`Model::body`] joins the encoded pieces without looking inside; [`Model::call`] sends them
 //! unchanged. A caller that keeps the pieces can send the same prefix again at any time.
 
+mod definitions;
 mod error;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use super::BoxFuture;
+pub use definitions::definitions_as_text;
 pub use error::{ApiError, ApiErrorKind, Failure, ModelError};
 
 /// Model names of a provider. The defaults suit a provider without short names.
@@ -39,6 +41,12 @@ pub trait Names {
     fn takes_effort(&self, _model: &str, _effort: Effort) -> bool {
         true
     }
+
+    /// Returns true if requests to a model can have definitions of tools that were loaded in
+    /// mid-conversation. Another model reads them as [text](definitions_as_text).
+    fn loads_tools(&self, _model: &str) -> bool {
+        false
+    }
 }
 
 /// A model API.
@@ -59,6 +67,10 @@ pub trait Model: Names + Send + Sync {
 
     /// Returns an encoded reply without its thinking, which no other model can read.
     fn without_thinking(&self, reply: &Encoded) -> Encoded;
+
+    /// Returns an encoded message with the definitions that it brings as text, for a model that
+    /// does not [load](Names::loads_tools) tools. `tools` are those that were loaded.
+    fn with_definitions_as_text(&self, entry: &Encoded, tools: &[ToolSpec]) -> Encoded;
 
     /// Encodes one message of the history.
     fn entry(&self, message: &Message) -> Encoded;
@@ -175,6 +187,10 @@ impl AsRef<[u8]> for Encoded {
 pub struct Request<'a> {
     /// The agent's preamble.
     pub preamble: &'a Encoded,
+    /// Definitions of tools that the history has loaded, in that order: each a [`ToolSpec`] as
+    /// JSON. They change no byte of preamble and history, and are left out for a model that does
+    /// not [load](Names::loads_tools) tools.
+    pub loaded: &'a [Bytes],
     /// The history, oldest first.
     pub entries: &'a [Encoded],
     /// Cache breakpoints; at most four.

@@ -61,6 +61,7 @@ async fn ours(url: &str, text: &str, streams: u32) -> Result<u32, Failed> {
             let entries = [model.entry(&Message::user(text))];
             let body = model.body(&Request {
                 preamble: &preamble,
+                loaded: &[],
                 entries: &entries,
                 marks: &[],
                 max_tokens: 4096,

@@ -4,7 +4,7 @@
 //! compares bytes.
 
 use posse_port::model::{Effort, Encoded, Preamble, Thinking};
-use posse_protocol::{ContentBlock, Message, Role};
+use posse_protocol::{ContentBlock, Message, Role, ToolContent, ToolSpec};
 use serde_json::Value;
 
 /// Encodes `"model":…,"tools":[…],"system":[…],"thinking":…,"output_config":…`, without braces.
@@ -194,11 +194,7 @@ fn block_json(block: &ContentBlock) -> Option<String> {
             content,
             is_error,
         } => {
-            let parts: Vec<String> = content
-                .iter()
-                .cloned()
-                .filter_map(|part| block_json(&part.into()))
-                .collect();
+            let parts: Vec<String> = content.iter().flat_map(result_parts).collect();
             // The API accepts a result without content, but not one whose text is blank.
             let content = if parts.is_empty() {
                 String::new()
@@ -213,6 +209,21 @@ fn block_json(block: &ContentBlock) -> Option<String> {
         }
         ContentBlock::Opaque { block } => block.get().to_owned(),
     })
+}
+
+/// Returns the JSON of a part of a tool's result. Of definitions it is a reference to each: the
+/// request has them beside the other tools.
+fn result_parts(part: &ToolContent) -> Vec<String> {
+    match part {
+        ToolContent::Tools { tools } => {
+            let reference = |tool: &ToolSpec| {
+                let name = json(&tool.name);
+                format!(r#"{{"type":"tool_reference","tool_name":{name}}}"#)
+            };
+            tools.iter().map(reference).collect()
+        }
+        part => block_json(&part.clone().into()).into_iter().collect(),
+    }
 }
 
 fn text_block(text: &str) -> String {

@@ -1,15 +1,13 @@
 //! Replies without their thinking, for another model than the one that thought.
 
 use posse_port::model::Encoded;
-use posse_protocol::{ContentBlock, Message};
-use serde_json::value::RawValue;
+use posse_protocol::Message;
 
 use super::{decode, encode};
-use crate::wire_message::WireMessage;
 
 /// Returns an encoded reply without its thinking; as it is, if it has none.
 pub(super) fn dropped(reply: &Encoded) -> Encoded {
-    let Some(mut content) = content(&reply.bytes) else {
+    let Some(Message { mut content, .. }) = decode::message(&reply.bytes) else {
         return reply.clone();
     };
     let count = content.len();
@@ -20,16 +18,9 @@ pub(super) fn dropped(reply: &Encoded) -> Encoded {
     }
 }
 
-/// Returns the blocks of a message.
-fn content(bytes: &[u8]) -> Option<Vec<ContentBlock>> {
-    let message: WireMessage<'_> = serde_json::from_slice(bytes).ok()?;
-    let blocks: Vec<&RawValue> = serde_json::from_str(message.content?.get()).ok()?;
-    Some(blocks.into_iter().map(decode::block).collect())
-}
-
 #[cfg(test)]
 mod tests {
-    use posse_protocol::RawJson;
+    use posse_protocol::{ContentBlock, RawJson};
 
     use super::*;
 

@@ -50,6 +50,7 @@ fn entry(kind: EntryKind, encoded: Encoded) -> NewEntry {
         seq: 0,
         kind,
         head: None,
+        loaded: None,
         encoded,
         checksum: 0,
         reply: None,

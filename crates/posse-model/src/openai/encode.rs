@@ -1,6 +1,6 @@
 //! Encoding of requests for Chat Completions.
 
-use posse_port::model::{Encoded, Preamble, Thinking};
+use posse_port::model::{Encoded, Preamble, Thinking, definitions_as_text};
 use posse_protocol::{ContentBlock, Message, Role, ToolContent};
 use serde_json::{Value, json};
 
@@ -118,6 +118,13 @@ fn user(content: &[ContentBlock]) -> Vec<Value> {
                 for block in content {
                     match block {
                         ToolContent::Text { text: more } => text.push_str(more),
+                        // This API has no definitions in mid-conversation.
+                        ToolContent::Tools { tools } => {
+                            if !text.is_empty() {
+                                text.push('\n');
+                            }
+                            text.push_str(&definitions_as_text(tools));
+                        }
                         // Tool results are text here; their images follow in the user's message.
                         image => parts.extend(part(&image.clone().into())),
                     }

@@ -37,6 +37,7 @@ async fn a_growing_conversation_reads_its_own_prefix() {
         ];
         let body = model.body(&Request {
             preamble: &preamble,
+            loaded: &[],
             entries: &entries,
             marks: &marks,
             max_tokens: 1024,
@@ -73,6 +74,7 @@ async fn a_growing_conversation_reads_its_own_prefix() {
     let last = |entries: &[Encoded], preamble: &Encoded| {
         model.body(&Request {
             preamble,
+            loaded: &[],
             entries,
             marks: &[
                 mark(BreakpointPosition::Preamble),
@@ -162,6 +164,7 @@ async fn marks_are_spliced_into_bytes_that_stay() {
     let with = |marks: &[CacheBreakpoint]| {
         let request = Request {
             preamble: &preamble,
+            loaded: &[],
             entries: &entries,
             marks,
             max_tokens: 9,

@@ -67,6 +67,7 @@ pub(crate) fn body(
         .collect();
     model.body(&Request {
         preamble: &model.preamble(preamble),
+        loaded: &[],
         entries: &entries,
         marks,
         max_tokens: 1024,

@@ -153,6 +153,7 @@ fn bodies(
         let previous = hour.then_some("msg_\"1\"");
         let request = Request {
             preamble: &preamble,
+            loaded: &[],
             entries: &entries,
             marks,
             max_tokens: 10_000,

@@ -100,6 +100,10 @@ impl<M: Model> Model for Calls<M> {
         self.inner.without_thinking(reply)
     }
 
+    fn with_definitions_as_text(&self, entry: &Encoded, tools: &[ToolSpec]) -> Encoded {
+        self.inner.with_definitions_as_text(entry, tools)
+    }
+
     fn entry(&self, message: &Message) -> Encoded {
         self.inner.entry(message)
     }

@@ -10,7 +10,7 @@ use posse_port::clock::SystemClock;
 use posse_port::model::{
     Body, Call, Encoded, Failure, Model, ModelChoice, Names, Preamble, Reply, Request,
 };
-use posse_protocol::{ContentBlock, Message};
+use posse_protocol::{ContentBlock, Message, ToolSpec};
 use posse_testkit::scripted;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
@@ -84,6 +84,10 @@ impl Model for Timed {
 
     fn without_thinking(&self, reply: &Encoded) -> Encoded {
         self.inner.without_thinking(reply)
+    }
+
+    fn with_definitions_as_text(&self, entry: &Encoded, tools: &[ToolSpec]) -> Encoded {
+        self.inner.with_definitions_as_text(entry, tools)
     }
 
     fn entry(&self, message: &Message) -> Encoded {

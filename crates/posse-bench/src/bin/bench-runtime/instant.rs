@@ -10,7 +10,7 @@ use posse_port::clock::{Clock, SystemClock};
 use posse_port::model::{
     Body, Call, Encoded, Failure, Model, ModelChoice, Names, Preamble, RateLimits, Reply, Request,
 };
-use posse_protocol::{ContentBlock, Message, StopReason, Usage};
+use posse_protocol::{ContentBlock, Message, StopReason, ToolSpec, Usage};
 use posse_testkit::scripted;
 use serde_json::{Value, json};
 
@@ -41,6 +41,10 @@ impl<M: Model> Model for AtOnce<M> {
 
     fn without_thinking(&self, reply: &Encoded) -> Encoded {
         self.0.without_thinking(reply)
+    }
+
+    fn with_definitions_as_text(&self, entry: &Encoded, tools: &[ToolSpec]) -> Encoded {
+        self.0.with_definitions_as_text(entry, tools)
     }
 
     fn entry(&self, message: &Message) -> Encoded {

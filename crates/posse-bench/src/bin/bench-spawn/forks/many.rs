@@ -9,7 +9,7 @@ use posse_port::BoxFuture;
 use posse_port::model::{
     Body, Call, Encoded, Failure, Model, ModelChoice, Names, Preamble, Reply, Request,
 };
-use posse_protocol::{ContentBlock, Message};
+use posse_protocol::{ContentBlock, Message, ToolSpec};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -126,6 +126,10 @@ impl Model for Two {
 
     fn without_thinking(&self, reply: &Encoded) -> Encoded {
         self.parent.without_thinking(reply)
+    }
+
+    fn with_definitions_as_text(&self, entry: &Encoded, tools: &[ToolSpec]) -> Encoded {
+        self.parent.with_definitions_as_text(entry, tools)
     }
 
     fn entry(&self, message: &Message) -> Encoded {
