@@ -59,7 +59,7 @@ pub use question::{
 pub use step::{
     AgentState, Birth, CallChange, CallChangeKind, CallOutcome, Charge, Committed, EndedRun, Epoch,
     NewEntry, Origin, RunChange, RunChangeKind, SeenFile, Segment, StateChange, Step, StepId,
-    TakenMail, checksum,
+    TakenMail, checksum, with_loaded,
 };
 pub use view::{
     AgentFilter, AgentRecord, AgentRow, AgentRows, Archive, BackgroundRun, CallTier, EntryPage,

@@ -6,7 +6,7 @@
 mod entry_link;
 mod report;
 
-pub(crate) use self::entry_link::EntryLink;
+pub(crate) use self::entry_link::{EntryLink, HEAD, LOADED};
 pub(crate) use self::report::NAMED;
 pub use self::report::{Collected, Health, Unused};
 pub use crate::sqlite::maintain::{

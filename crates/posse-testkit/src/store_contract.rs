@@ -59,8 +59,8 @@ pub use claim::{
 };
 pub use fork::{
     a_compaction_stands_for_all_before_it, a_fork_of_a_compacted_agent_begins_with_its_compaction,
-    another_model_is_an_entry, entries_come_in_pages, heads_come_back_and_are_shared,
-    segments_are_read_first,
+    another_model_is_an_entry, definitions_come_back_with_their_entries, entries_come_in_pages,
+    heads_come_back_and_are_shared, segments_are_read_first,
 };
 pub use mail::{
     an_inbox_has_room_for_so_much, mail_is_taken_once, mail_keeps_its_order,
@@ -100,8 +100,8 @@ pub use team::{
 };
 pub use words::{
     act, acts, agent, answer, ask, birth, call, chained, child, claim, create, create_team, entry,
-    fate, headed, join, joining, list, name, order, origin, other_realm, realm, receipts, send,
-    step, update, verify,
+    fate, headed, join, joining, list, loading, name, order, origin, other_realm, realm, receipts,
+    send, step, update, verify,
 };
 
 /// Opens another host on the same data.
@@ -219,6 +219,7 @@ pub async fn entries_come_back_as_they_went_in(open: Open<'_>) {
             seq,
             kind,
             head: None,
+            loaded: None,
             encoded,
             checksum: last,
             reply,

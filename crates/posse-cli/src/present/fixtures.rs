@@ -52,6 +52,7 @@ pub(crate) fn transcript() -> Transcript {
             seq,
             kind,
             head: None,
+            loaded: None,
             encoded: encoded(bytes),
             checksum: 255,
             reply,

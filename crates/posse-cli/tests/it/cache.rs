@@ -156,6 +156,7 @@ fn live(
             seq,
             kind: *kind,
             head,
+            loaded: None,
             encoded,
             checksum: chain,
             reply,

@@ -198,11 +198,14 @@ pub struct NewEntry {
     /// entry of the kind [`Model`](EntryKind::Model) the preamble of all requests after it. Stored
     /// once per realm, by content.
     pub head: Option<Encoded>,
+    /// Definitions of tools that the entry brings, which the requests from it on have besides: a
+    /// JSON array of [`ToolSpec`](posse_protocol::ToolSpec). Stored once per realm, by content.
+    pub loaded: Option<Encoded>,
     /// The bytes as sent, after the head. Of an entry of the kind [`Model`](EntryKind::Model) a
     /// message for people, which is not sent.
     pub encoded: Encoded,
-    /// Checksum of these bytes and of the agent's own entries before it, back to the last
-    /// compaction; see [`checksum`].
+    /// Checksum of all these bytes and of the agent's own entries before it, back to the last
+    /// compaction; see [`checksum`] and [`with_loaded`].
     pub checksum: u64,
     /// Facts about a reply. Those of an entry of the kind [`Model`](EntryKind::Model) name the
     /// model that the agent has from then on, which its record shows.
@@ -252,6 +255,18 @@ pub fn checksum<T: AsRef<[u8]> + ?Sized>(
     hasher.update(front.as_flattened());
     hasher.update(head);
     hasher.update(encoded);
+    hasher.digest()
+}
+
+/// Returns the checksum of an entry that brings definitions, made from that of its bytes. Of one that
+/// brings none it is that.
+pub fn with_loaded<T: AsRef<[u8]> + ?Sized>(checksum: u64, loaded: Option<&T>) -> u64 {
+    let Some(loaded) = loaded.map(AsRef::as_ref) else {
+        return checksum;
+    };
+    let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+    hasher.update(&checksum.to_le_bytes());
+    hasher.update(loaded);
     hasher.digest()
 }
 

@@ -244,7 +244,8 @@ pub(super) fn step(
 /// overflow its total.
 fn is_plain(step: &Step) -> bool {
     let adds = |entry: &NewEntry| {
-        entry.head.is_none() && matches!(entry.kind, EntryKind::Reply | EntryKind::Results)
+        let is_bare = entry.head.is_none() && entry.loaded.is_none();
+        is_bare && matches!(entry.kind, EntryKind::Reply | EntryKind::Results)
     };
     let asks = |call: &CallChange| matches!(call.change, CallChangeKind::Asked { .. });
     // Totals are added up in SQL for plain steps, where an overflow would fail the whole batch.
@@ -326,6 +327,9 @@ fn entry(
     }
     if let Some(head) = &entry.head {
         json["head"] = encoded.shared(head, known(head));
+    }
+    if let Some(loaded) = &entry.loaded {
+        json["loaded"] = encoded.shared(loaded, known(loaded));
     }
     Ok(json)
 }

@@ -125,9 +125,10 @@ impl PgHost {
     fn remember(&self, step: &Step) {
         self.goes_on(step.agent, (step.epoch, step.id));
         let preamble = step.birth.iter().map(|birth| &birth.preamble);
-        let heads = step.entries.iter().filter_map(|entry| entry.head.as_ref());
+        let entries = step.entries.iter();
+        let shared = entries.flat_map(|entry| entry.head.iter().chain(&entry.loaded));
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        for encoded in preamble.chain(heads) {
+        for encoded in preamble.chain(shared) {
             // Forgetting is harmless: the content is sent once more.
             if known.len() >= KNOWN {
                 known.clear();

@@ -48,13 +48,18 @@ pub(super) struct PgReader<'a> {
 /// Parameters of a query.
 type QueryValues<'a> = [&'a (dyn ToSql + Sync)];
 
-/// Content that entries begin with, by hash. Entries that share it share it in memory, too.
+/// Column of an entry with the hash of what it begins with.
+const HEAD: usize = 5;
+/// Column of an entry with the hash of the definitions that it brings.
+const LOADED: usize = 9;
+
+/// Content that entries share, by hash. Entries that share it share it in memory, too.
 type PgHeads = HashMap<Uuid, Encoded>;
 
 /// An agent's own entries, with columns in the order of [`entry`]. Parameter 2 restricts them to
 /// what is still sent.
 const OWN: &str =
-    "SELECT seq, kind, at_ms, checksum, reply, head, mark_at, packed, bytes FROM entry
+    "SELECT seq, kind, at_ms, checksum, reply, head, mark_at, packed, bytes, loaded FROM entry
     WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1
         AND seq >= CASE WHEN $2 THEN coalesce((SELECT since FROM pulse
             WHERE realm = (SELECT realm FROM agent WHERE id = $1) AND agent = $1), 0) ELSE 0 END
@@ -70,7 +75,7 @@ const SEGMENTS: &str = "SELECT source, first, beyond FROM segment s
 /// The entries of these segments. Each segment is looked up by index, regardless of how many
 /// entries other agents have.
 const INHERITED: &str = "SELECT e.* FROM segment s CROSS JOIN LATERAL (
-        SELECT seq, kind, at_ms, checksum, reply, head, mark_at, packed, bytes FROM entry
+        SELECT seq, kind, at_ms, checksum, reply, head, mark_at, packed, bytes, loaded FROM entry
         WHERE realm = s.realm AND agent = s.source AND seq >= s.first AND seq < s.beyond ORDER BY seq OFFSET 0) e
     WHERE s.realm = (SELECT realm FROM agent WHERE id = $1) AND s.agent = $1
         AND NOT ($2 AND EXISTS (SELECT 1 FROM pulse WHERE realm = s.realm AND agent = $1 AND since IS NOT NULL))
@@ -297,7 +302,7 @@ impl<'a> PgReader<'a> {
         })
     }
 
-    /// Returns the contents that entries begin with, if they exist. They are found by hash and
+    /// Returns the contents that entries share, if they exist. They are found by hash and
     /// never change, so that they need not be read in the same snapshot.
     async fn heads(
         &self,
@@ -305,7 +310,8 @@ impl<'a> PgReader<'a> {
         entries: impl Iterator<Item = &Row>,
     ) -> Result<PgHeads, PgFailure> {
         let hashes: BTreeSet<Uuid> = entries
-            .filter_map(|row| column::get::<Option<Uuid>>(row, 5).transpose())
+            .flat_map(|row| [HEAD, LOADED].map(|at| column::get::<Option<Uuid>>(row, at)))
+            .filter_map(Result::transpose)
             .collect::<Result<_, _>>()?;
         if hashes.is_empty() {
             return Ok(PgHeads::new());
@@ -360,14 +366,14 @@ fn entry(row: &Row, agent: AgentId, heads: &PgHeads) -> Result<StoredEntry, PgFa
         EntryKind::Compaction,
         EntryKind::Model,
     ];
-    let head = match column::get::<Option<Uuid>>(row, 5)? {
-        Some(hash) => Some(
+    let shared = |at| match column::get::<Option<Uuid>>(row, at)? {
+        Some(hash) => Ok(Some(
             heads
                 .get(&hash)
-                .ok_or_else(|| column::senseless(5))?
+                .ok_or_else(|| column::senseless(at))?
                 .clone(),
-        ),
-        None => None,
+        )),
+        None => Ok::<_, PgFailure>(None),
     };
     Ok(StoredEntry {
         agent,
@@ -375,7 +381,8 @@ fn entry(row: &Row, agent: AgentId, heads: &PgHeads) -> Result<StoredEntry, PgFa
         entry: NewEntry {
             seq: column::bits(row, 0)?,
             kind: column::one_of(row, 1, kinds, columns::kind)?,
-            head,
+            head: shared(HEAD)?,
+            loaded: shared(LOADED)?,
             encoded: column::encoded(row, 6)?,
             checksum: column::bits(row, 3)?,
             reply: reply(row)?,

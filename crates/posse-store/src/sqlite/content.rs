@@ -1,5 +1,5 @@
-//! Content that many agents share, stored once per realm by its hash: preambles, and what entries
-//! of siblings begin with.
+//! Content that many agents share, stored once per realm by its hash: preambles, what entries of
+//! siblings begin with, and definitions of tools.
 
 use posse_port::model::Encoded;
 use rusqlite::{Connection, OptionalExtension, params};

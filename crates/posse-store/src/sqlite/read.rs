@@ -52,7 +52,8 @@ pub(super) struct SqliteReader<'a> {
 type SqliteHeads = HashMap<Hash, Encoded>;
 
 /// An entry's columns, in the order of [`entry`].
-const ENTRY: &str = "SELECT seq, kind, at_ms, checksum, mark_at, reply, bytes, head FROM entry
+const ENTRY: &str =
+    "SELECT seq, kind, at_ms, checksum, mark_at, reply, bytes, head, loaded FROM entry
     WHERE realm = ?1 AND agent = ?2 AND seq >= ?3 AND seq < ?4 ORDER BY seq";
 
 impl<'a> SqliteReader<'a> {
@@ -153,8 +154,8 @@ impl<'a> SqliteReader<'a> {
         Ok(found.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
     }
 
-    /// Returns what an entry begins with, if it is there.
-    fn head(
+    /// Returns a content that entries share, if it is there.
+    fn shared(
         &self,
         realm: &[u8],
         hash: Hash,
@@ -211,11 +212,11 @@ impl<'a> SqliteReader<'a> {
             if stored.entry.seq != seq {
                 return Err(damaged(seq));
             }
-            if let Some(hash) = row.get(7)? {
-                stored.entry.head = Some(
-                    self.head(realm.as_bytes(), hash, heads)?
-                        .ok_or_else(|| damaged(seq))?,
-                );
+            for (column, into) in [(7, &mut stored.entry.head), (8, &mut stored.entry.loaded)] {
+                if let Some(hash) = row.get(column)? {
+                    let found = self.shared(realm.as_bytes(), hash, heads)?;
+                    *into = Some(found.ok_or_else(|| damaged(seq))?);
+                }
             }
             into.push(stored);
         }
@@ -308,6 +309,7 @@ fn entry(row: &Row<'_>, agent: AgentId) -> rusqlite::Result<Option<StoredEntry>>
             seq,
             kind,
             head: None,
+            loaded: None,
             encoded,
             checksum,
             reply,

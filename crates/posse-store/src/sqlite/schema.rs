@@ -20,6 +20,7 @@ const VERSIONS: &[&str] = &[
     include_str!("schema/7.sql"),
     include_str!("schema/8.sql"),
     include_str!("schema/9.sql"),
+    include_str!("schema/10.sql"),
 ];
 
 /// What the versions make of an empty file, without the way there: replaying them takes longer than

@@ -366,8 +366,12 @@ impl StepWriter<'_> {
             .head
             .as_ref()
             .map(|head| content::keep(self.connection, self.realm, head));
-        let sql = "INSERT INTO entry (realm, agent, seq, kind, at_ms, checksum, mark_at, reply, bytes, head)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+        let loaded = entry
+            .loaded
+            .as_ref()
+            .map(|loaded| content::keep(self.connection, self.realm, loaded));
+        let sql = "INSERT INTO entry (realm, agent, seq, kind, at_ms, checksum, mark_at, reply, bytes, head, loaded)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
         self.connection.prepare_cached(sql)?.execute(params![
             self.realm,
             self.agent,
@@ -379,6 +383,7 @@ impl StepWriter<'_> {
             reply,
             &entry.encoded.bytes[..],
             head.transpose()?,
+            loaded.transpose()?,
         ])?;
         Ok(())
     }

@@ -315,6 +315,7 @@ mod tests {
                 seq: 0,
                 kind,
                 head: None,
+                loaded: None,
                 encoded,
                 checksum: 0,
                 reply: None,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use posse_port::model::Encoded;
 use posse_port::store::{
     AgentRecord, AgentState, BackgroundRun, Birth, CallChange, CallChangeKind, CallKey, Charge,
     Committed, EndedRun, NewEntry, OpenCall, Origin, RunChange, RunChangeKind, SeenFile, Segment,
@@ -70,6 +71,8 @@ pub struct Entry {
     pub kind: EntryKind,
     /// Its beginning, if it shares that with its siblings.
     pub head: Option<Bytes>,
+    /// Definitions of tools that it brings.
+    pub loaded: Option<Bytes>,
     /// The bytes as sent, after the head.
     pub bytes: Bytes,
     /// Commit time.
@@ -84,16 +87,14 @@ impl From<&StoredEntry> for Entry {
 
 impl Entry {
     fn new(agent: AgentId, entry: &NewEntry, at_ms: i64) -> Self {
-        let (head, bytes) = (
-            entry.head.as_ref().map(|head| head.bytes.clone()),
-            entry.encoded.bytes.clone(),
-        );
+        let bytes = |encoded: &Option<Encoded>| encoded.as_ref().map(|it| it.bytes.clone());
         Self {
             agent,
             seq: entry.seq,
             kind: entry.kind,
-            head,
-            bytes,
+            head: bytes(&entry.head),
+            loaded: bytes(&entry.loaded),
+            bytes: entry.encoded.bytes.clone(),
             at_ms,
         }
     }

@@ -8,7 +8,9 @@ use posse_protocol::EntryKind::{self, Compaction, Model, Prompt, Reply, Results}
 use posse_protocol::{ReplyFacts, Usage};
 
 use super::Open;
-use super::words::{agent, birth, call, chained, child, entry, fate, headed, origin, step, verify};
+use super::words::{
+    agent, birth, call, chained, child, entry, fate, headed, loading, origin, step, verify,
+};
 
 /// A sub-agent whose history begins with segments.
 fn fork(number: u64, parent: u64, segments: Vec<Segment>) -> Step {
@@ -301,6 +303,68 @@ pub async fn heads_come_back_and_are_shared(open: Open<'_>) {
         session.first_prompt.as_deref(),
         Some(b"head,piece".as_slice())
     );
+}
+
+/// Definitions of tools come back with the entries that brought them, to forks too, and are covered
+/// by the checksum.
+pub async fn definitions_come_back_with_their_entries(open: Open<'_>) {
+    let store = open();
+    let definitions = format!("[{{\"name\":\"{}\"}}]", "long".repeat(5_000));
+    let mut first = birth(1);
+    first.entries = chained(vec![
+        entry(0, Prompt, "go"),
+        entry(1, Reply, "searches"),
+        loading(entry(2, Results, "found"), &definitions),
+        entry(3, Reply, "searches again"),
+        loading(entry(4, Results, "found others"), "[]"),
+    ]);
+    let wanted = format!("{:?}", first.entries);
+    store.commit(first).await.unwrap();
+    // The same ones again, alone in a step: it brings what the store has already.
+    let mut later = entry(5, Results, "found once more");
+    later = loading(later, &definitions);
+    let step = Step {
+        entries: vec![later.clone()],
+        ..step(1, 1)
+    };
+    store.commit(step).await.unwrap();
+    store
+        .commit(fork(2, 1, vec![segment(1, 0, 3)]))
+        .await
+        .unwrap();
+    let of = |transcript: &Transcript| -> Vec<Option<String>> {
+        let loaded = transcript.entries.iter().map(|it| it.entry.loaded.as_ref());
+        let text = |it: &Encoded| String::from_utf8(it.bytes.to_vec()).unwrap();
+        loaded.map(|it| it.map(text)).collect()
+    };
+    drop(store);
+
+    let store = open();
+    let read = store.read(agent(1)).await.unwrap();
+    let found: Vec<NewEntry> = read.entries.iter().map(|it| it.entry.clone()).collect();
+    assert_eq!(format!("{:?}", &found[..5]), wanted);
+    let all = [
+        None,
+        None,
+        Some(definitions.clone()),
+        None,
+        Some("[]".into()),
+    ];
+    let mut again = all.to_vec();
+    again.push(Some(definitions.clone()));
+    assert_eq!(of(&read), again);
+    assert_eq!(found[5].checksum, later.checksum);
+    // One that lacks them is not what it was.
+    let mut without = read;
+    without.entries.truncate(5);
+    assert_eq!(verify(&without), Ok(()));
+    without.entries[2].entry.loaded = None;
+    assert_eq!(verify(&without), Err(2));
+    let forked = store.take(agent(2)).await.unwrap().transcript;
+    assert_eq!(of(&forked), all[..3]);
+    let page = store.entries(agent(2), Page::all()).await.unwrap();
+    let last = page.entries.last().unwrap();
+    assert_eq!(last.entry.loaded.as_ref().unwrap().bytes, definitions);
 }
 
 /// Taking an agent returns it from its last compaction on; reading it returns everything.

@@ -4,7 +4,7 @@ use posse_port::model::Encoded;
 use posse_port::store::{
     Address, Birth, CallChange, CallChangeKind, CallKey, Done, Epoch, Joining, NewEntry, NewTask,
     Op, OpResult, Operation, Order, Origin, Receipt, Step, Store, StoreError, TaskChange,
-    Transcript, checksum,
+    Transcript, checksum, with_loaded,
 };
 use posse_protocol::{
     AgentId, EntryKind, ListId, MailId, MailKind, Name, PermissionMode, RealmId, RequestKind,
@@ -91,6 +91,7 @@ pub fn entry(seq: u64, kind: EntryKind, text: &str) -> NewEntry {
         seq,
         kind,
         head: None,
+        loaded: None,
         checksum: checksum(0, seq, kind, None, &encoded),
         encoded,
         reply: None,
@@ -111,6 +112,19 @@ pub fn headed(seq: u64, kind: EntryKind, head: &str, text: &str) -> NewEntry {
     }
 }
 
+/// An entry that brings definitions, with the checksum of a first one.
+pub fn loading(entry: NewEntry, definitions: &str) -> NewEntry {
+    let loaded = Encoded {
+        bytes: definitions.to_owned().into(),
+        mark_at: None,
+    };
+    NewEntry {
+        checksum: with_loaded(entry.checksum, Some(&loaded)),
+        loaded: Some(loaded),
+        ..entry
+    }
+}
+
 /// Entries with chained checksums.
 pub fn chained(mut entries: Vec<NewEntry>) -> Vec<NewEntry> {
     let mut last = 0;
@@ -122,6 +136,7 @@ pub fn chained(mut entries: Vec<NewEntry>) -> Vec<NewEntry> {
             entry.head.as_ref(),
             &entry.encoded,
         );
+        last = with_loaded(last, entry.loaded.as_ref());
         entry.checksum = last;
     }
     entries
@@ -311,11 +326,13 @@ pub fn verify(transcript: &Transcript) -> Result<(), u64> {
             seq,
             kind,
             head,
+            loaded,
             encoded,
             checksum: stored,
             ..
         } = &stored.entry;
         last = checksum(last, *seq, *kind, head.as_ref(), encoded);
+        last = with_loaded(last, loaded.as_ref());
         if last != *stored {
             return Err(*seq);
         }

@@ -66,6 +66,7 @@ impl Agent {
             seq,
             kind,
             head: None,
+            loaded: None,
             encoded: Encoded {
                 bytes: Bytes::from_static(ENTRY.as_bytes()),
                 mark_at: Some(ENTRY.len() - 3),

@@ -103,6 +103,7 @@ impl Agent {
             seq,
             kind,
             head: None,
+            loaded: None,
             encoded: Encoded { bytes, mark_at },
             checksum: seq,
             reply,

@@ -195,6 +195,7 @@ fn entry(seq: u64, text: &str) -> NewEntry {
         seq,
         kind,
         head: None,
+        loaded: None,
         encoded: Encoded {
             bytes: Bytes::from(message.to_string()),
             mark_at: None,

@@ -165,6 +165,7 @@ async fn half_do(store: &dyn Store, taken: &Taken, deeds: &[Deed]) {
                     seq,
                     kind: EntryKind::Prompt,
                     head: None,
+                    loaded: None,
                     encoded,
                     checksum: chain,
                     reply: None,

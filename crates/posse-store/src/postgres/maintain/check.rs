@@ -6,7 +6,7 @@
 use deadpool_postgres::Transaction;
 use posse_port::in_a_line;
 use posse_port::model::Encoded;
-use posse_port::store::{StoreError, checksum};
+use posse_port::store::{StoreError, checksum, with_loaded};
 use posse_protocol::EntryKind;
 use tokio_postgres::{IsolationLevel, Row};
 use uuid::Uuid;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::rules::{COUNTED, OWNED, RULES};
 use super::{PgFailure, at, column};
 use crate::columns;
-use crate::maintain::{EntryLink, Health, NAMED};
+use crate::maintain::{EntryLink, HEAD, Health, LOADED, NAMED};
 
 /// Number of realms per snapshot.
 const REALMS: i64 = 64;
@@ -30,11 +30,12 @@ const CONTENTS: &str =
     "SELECT realm, hash, mark_at, packed, bytes FROM preamble WHERE realm > $1 AND realm <= $2";
 
 /// Entries of a range of realms, in the order of their chains.
-const ENTRIES: &str = "SELECT realm, agent, seq, kind, checksum, head, packed, bytes FROM entry
+const ENTRIES: &str =
+    "SELECT realm, agent, seq, kind, checksum, head, packed, bytes, loaded FROM entry
     WHERE realm > $1 AND realm <= $2 ORDER BY realm, agent, seq";
 
 /// One shared content.
-const HEAD: &str = "SELECT mark_at, packed, bytes FROM preamble WHERE realm = $1 AND hash = $2";
+const SHARED: &str = "SELECT mark_at, packed, bytes FROM preamble WHERE realm = $1 AND hash = $2";
 
 /// Verifies the checksums of every transcript and the rules between rows. `told` is called with
 /// what is being checked. It blocks nobody.
@@ -199,10 +200,9 @@ impl SnapshotCheck {
                 match heads.link(row, chain, next).await? {
                     EntryLink::Whole(checksum) => (chain, next) = (checksum, next + 1),
                     link => {
-                        let why = if link == EntryLink::Headless {
-                            ": what it begins with is missing"
-                        } else {
-                            ""
+                        let why = match link {
+                            EntryLink::Lacks(what) => format!(": {what} is missing"),
+                            _ => String::new(),
                         };
                         let fault =
                             format!("the transcript of {agent} is damaged at entry {next}{why}");
@@ -240,13 +240,16 @@ struct PgCheckedHeads<'a> {
 impl PgCheckedHeads<'_> {
     /// Compares an entry with the link of the chain that is expected next.
     async fn link(&mut self, row: &Row, chain: u64, next: u64) -> Result<EntryLink, PgFailure> {
-        let head = match column::get::<Option<Uuid>>(row, 5)? {
-            None => None,
-            Some(hash) => match self.find(column::get(row, 0)?, hash).await? {
-                None => return Ok(EntryLink::Headless),
-                Some(head) => Some(head),
-            },
-        };
+        let mut shared = [None, None];
+        for ((at, what), found) in [(5, HEAD), (8, LOADED)].into_iter().zip(&mut shared) {
+            if let Some(hash) = column::get::<Option<Uuid>>(row, at)? {
+                match self.find(column::get(row, 0)?, hash).await? {
+                    None => return Ok(EntryLink::Lacks(what)),
+                    Some(content) => *found = Some(content.clone()),
+                }
+            }
+        }
+        let [head, loaded] = &shared;
         let kinds = [
             EntryKind::Prompt,
             EntryKind::Reply,
@@ -260,7 +263,8 @@ impl PgCheckedHeads<'_> {
             return Ok(EntryLink::Broken);
         };
         let (seq, stored) = (column::bits(row, 2)?, column::bits(row, 4)?);
-        let expected = checksum(chain, seq, kind, head.map(AsRef::as_ref), &bytes);
+        let head = head.as_ref().map(AsRef::as_ref);
+        let expected = with_loaded(checksum(chain, seq, kind, head, &bytes), loaded.as_ref());
         Ok(if seq == next && expected == stored {
             EntryLink::Whole(stored)
         } else {
@@ -274,7 +278,7 @@ impl PgCheckedHeads<'_> {
             .as_ref()
             .is_none_or(|(of, named, _)| (*of, *named) != (realm, hash))
         {
-            let statement = self.moment.prepare_cached(HEAD).await?;
+            let statement = self.moment.prepare_cached(SHARED).await?;
             let found = self.moment.query_opt(&statement, &[&realm, &hash]).await?;
             let encoded = found.and_then(|row| column::encoded(&row, 0).ok());
             self.last = encoded.map(|encoded| (realm, hash, encoded));

@@ -15,7 +15,7 @@ const LENGTH: &str = "SELECT a.realm, p.own FROM agent a
 const WINDOW: &str = "SELECT e.* FROM unnest($2::uuid[], $3::int8[], $4::int8[])
         WITH ORDINALITY s (source, first, beyond, nth)
     CROSS JOIN LATERAL (
-        SELECT seq, kind, at_ms, checksum, reply, head, mark_at, packed, bytes FROM entry
+        SELECT seq, kind, at_ms, checksum, reply, head, mark_at, packed, bytes, loaded FROM entry
         WHERE realm = $1 AND agent = s.source AND seq >= s.first AND seq < s.beyond ORDER BY seq OFFSET 0) e
     ORDER BY s.nth, e.seq";
 

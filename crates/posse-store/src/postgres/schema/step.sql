@@ -237,7 +237,7 @@ DECLARE
     _realm uuid := (_step->>'realm')::uuid; _agent uuid := (_step->>'agent')::uuid; _at bigint := (_step->>'at')::bigint;
     _id uuid := (_step->>'id')::uuid; _state smallint := (_step->>'state')::smallint; _mail_waits boolean := false;
     _old pulse; _result text; _count bigint := 0; _first bigint; _prompt bigint; _since bigint;
-    _entries jsonb; _entry jsonb; _head uuid; _after uuid := (_step->>'after')::uuid;
+    _entries jsonb; _entry jsonb; _head uuid; _loaded uuid; _after uuid := (_step->>'after')::uuid;
 BEGIN
     IF _step ? 'birth' THEN
         IF (_step->>'epoch')::bigint <> 1 THEN PERFORM bad_step(format('a birth with epoch %s', _step->>'epoch')); END IF;
@@ -309,9 +309,10 @@ BEGIN
             PERFORM bad_step(format('entry %s stands where another belongs', _entry->>'seq'));
         END IF;
         IF _entry ? 'head' THEN _head := keep(_realm, _entry->'head', _blobs); ELSE _head := NULL; END IF;
-        INSERT INTO entry (realm, agent, seq, kind, at_ms, checksum, mark_at, reply, head, packed, bytes)
+        IF _entry ? 'loaded' THEN _loaded := keep(_realm, _entry->'loaded', _blobs); ELSE _loaded := NULL; END IF;
+        INSERT INTO entry (realm, agent, seq, kind, at_ms, checksum, mark_at, reply, head, loaded, packed, bytes)
         VALUES (_realm, _agent, _first + _i, (_entry->>'kind')::smallint, _at, (_entry->>'checksum')::bigint,
-            (_entry->>'mark')::bigint, _entry->>'reply', _head, (_entry->>'packed')::boolean,
+            (_entry->>'mark')::bigint, _entry->>'reply', _head, _loaded, (_entry->>'packed')::boolean,
             _blobs[(_entry->>'blob')::int]);
         IF _entry->>'kind' = '5' THEN
             UPDATE agent SET model = coalesce((_entry->>'reply')::jsonb->>'model', model) WHERE realm = _realm AND id = _agent;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use posse_port::in_a_line;
 use posse_port::model::Encoded;
-use posse_port::store::{StoreError, checksum};
+use posse_port::store::{StoreError, checksum, with_loaded};
 use rusqlite::{Connection, Row, Transaction};
 use uuid::Uuid;
 
@@ -12,7 +12,7 @@ use super::super::column;
 use super::super::content::{self, Hash};
 use super::super::error::SqliteFailure;
 use super::{TABLES, open};
-use crate::maintain::{EntryLink, Health, NAMED};
+use crate::maintain::{EntryLink, HEAD, Health, LOADED, NAMED};
 
 /// Checks the file, the checksums of every transcript, and the rules between rows. `told` is
 /// called with what is being checked. It blocks nobody.
@@ -132,7 +132,7 @@ fn transcripts(
     health: &mut Health,
     told: &mut dyn FnMut(&str),
 ) -> Result<(), SqliteFailure> {
-    let sql = "SELECT agent, seq, kind, checksum, bytes, realm, head FROM entry ORDER BY realm, agent, seq";
+    let sql = "SELECT agent, seq, kind, checksum, bytes, realm, head, loaded FROM entry ORDER BY realm, agent, seq";
     let mut statement = snapshot.prepare(sql)?;
     let mut rows = statement.query([])?;
     let (mut current, mut chain, mut next, mut broken) = (None, 0, 0, false);
@@ -158,10 +158,9 @@ fn transcripts(
             link => {
                 let agent =
                     agent.map_or_else(|| "an agent without an id".into(), |id| id.to_string());
-                let why = if link == EntryLink::Headless {
-                    ": what it begins with is missing"
-                } else {
-                    ""
+                let why = match link {
+                    EntryLink::Lacks(what) => format!(": {what} is missing"),
+                    _ => String::new(),
                 };
                 health.faults.push(format!(
                     "the transcript of {agent} is damaged at entry {next}{why}"
@@ -190,15 +189,19 @@ impl SqliteCheckedHeads<'_> {
         let Some(kind) = column::kind_from(row.get(2)?) else {
             return Ok(EntryLink::Broken);
         };
-        let head = match row.get(6)? {
-            None => None,
-            Some(hash) => match self.find(column::id(row, 5)?, hash)? {
-                None => return Ok(EntryLink::Headless),
-                Some(head) => Some(head),
-            },
-        };
-        let head = head.map(AsRef::as_ref);
+        let mut shared = [None, None];
+        for ((at, what), found) in [(6, HEAD), (7, LOADED)].into_iter().zip(&mut shared) {
+            if let Some(hash) = row.get(at)? {
+                match self.find(column::id(row, 5)?, hash)? {
+                    None => return Ok(EntryLink::Lacks(what)),
+                    Some(content) => *found = Some(content.clone()),
+                }
+            }
+        }
+        let [head, loaded] = &shared;
+        let head = head.as_ref().map(AsRef::as_ref);
         let expected = checksum(chain, seq, kind, head, row.get_ref(4)?.as_blob()?);
+        let expected = with_loaded(expected, loaded.as_ref());
         Ok(if seq == next && expected == stored {
             EntryLink::Whole(stored)
         } else {

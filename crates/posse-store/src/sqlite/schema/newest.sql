@@ -23,7 +23,7 @@ CREATE TABLE segment (
 ) WITHOUT ROWID;
 CREATE TABLE entry (
     realm BLOB NOT NULL, agent BLOB NOT NULL, seq INTEGER NOT NULL, kind INTEGER NOT NULL,
-    at_ms INTEGER NOT NULL, checksum INTEGER NOT NULL, mark_at INTEGER, reply TEXT, bytes BLOB NOT NULL, head BLOB,
+    at_ms INTEGER NOT NULL, checksum INTEGER NOT NULL, mark_at INTEGER, reply TEXT, bytes BLOB NOT NULL, head BLOB, loaded BLOB,
     PRIMARY KEY (realm, agent, seq)
 ) WITHOUT ROWID;
 CREATE TABLE call (

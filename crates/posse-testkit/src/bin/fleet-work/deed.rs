@@ -58,6 +58,7 @@ impl Writer {
                 seq,
                 kind,
                 head: None,
+                loaded: None,
                 encoded,
                 checksum: last,
                 reply: None,

@@ -530,6 +530,7 @@ async fn a_plain_tenant_can_do_all_that_a_store_does() {
         a_question_is_answered_once,
         a_team_goes_out_and_comes_in,
         heads_come_back_and_are_shared,
+        definitions_come_back_with_their_entries,
         a_held_agent_is_refused_to_others
     );
 }

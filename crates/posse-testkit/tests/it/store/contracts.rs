@@ -59,6 +59,12 @@ async fn heads_come_back_and_are_shared() {
     everywhere(contract::heads_come_back_and_are_shared).await;
 }
 
+// proves MC-03 (part: stored)
+#[tokio::test]
+async fn definitions_come_back_with_their_entries() {
+    everywhere(contract::definitions_come_back_with_their_entries).await;
+}
+
 #[tokio::test]
 async fn a_compaction_stands_for_all_before_it() {
     everywhere(contract::a_compaction_stands_for_all_before_it).await;

@@ -79,6 +79,15 @@ fn what_is_broken_on_a_server_is_found() {
             ),
         ),
         (
+            format!(
+                "UPDATE entry SET loaded = '{}' WHERE {}",
+                Uuid::max(),
+                by(one)
+            ),
+            format!("UPDATE entry SET loaded = NULL WHERE {}", by(one)),
+            format!("the transcript of {one} is damaged at entry 0: what it loads is missing"),
+        ),
+        (
             format!("UPDATE pulse SET own = 7 WHERE {}", by(one)),
             format!("UPDATE pulse SET own = 1 WHERE {}", by(one)),
             format!("an agent's number of entries is wrong: agent {one}, counted 7"),

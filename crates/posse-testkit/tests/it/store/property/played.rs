@@ -20,7 +20,7 @@ use posse_testkit::model::{Agent, Entry, Fate, HostNumber, Model};
 use posse_testkit::store_contract::pages::paged;
 use posse_testkit::store_contract::rows::row_of;
 use posse_testkit::store_contract::{
-    self as contract, Open, agent, birth, call, entry, fate, headed, origin, step,
+    self as contract, Open, agent, birth, call, entry, fate, headed, loading, origin, step,
 };
 use uuid::Uuid;
 
@@ -235,7 +235,13 @@ impl<'a> Played<'a> {
             let seq = if draft.gap && at > own { at + 1 } else { at };
             let text = format!("{} said {at}", draft.agent);
             worded.entries.push(match head {
-                Some(head) => headed(seq, *kind, &format!("head {head}"), &text),
+                Some(number) => {
+                    let entry = headed(seq, *kind, &format!("head {number}"), &text);
+                    match kind {
+                        EntryKind::Results => loading(entry, &format!("[{number}]")),
+                        _ => entry,
+                    }
+                }
                 None => entry(seq, *kind, &text),
             });
         }
