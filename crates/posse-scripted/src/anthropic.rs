@@ -1,6 +1,7 @@
 //! The Anthropic side: what is refused, what is billed, what is answered.
 
 mod binding;
+mod deferred;
 mod headers;
 mod pairing;
 mod reply;

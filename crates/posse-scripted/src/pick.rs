@@ -19,6 +19,16 @@ pub(crate) struct PickedAnswer {
     pub(crate) fault: Option<Fault>,
 }
 
+impl PickedAnswer {
+    /// Returns the names of the tools that it calls.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &str> {
+        self.blocks.iter().filter_map(|block| match block {
+            RenderedBlock::Tool { name, .. } => Some(name.as_str()),
+            _ => None,
+        })
+    }
+}
+
 /// A block, rendered.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum RenderedBlock {

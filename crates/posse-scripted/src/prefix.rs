@@ -1,7 +1,9 @@
 //! A request as the prompt cache sees it: a sequence of blocks, each with the hash of everything
 //! up to it.
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -47,6 +49,8 @@ pub(crate) struct Builder {
     hasher: DefaultHasher,
     tokens: u64,
     positions: Vec<Position>,
+    /// Definitions of deferred tools by name, which are read where they are referred to.
+    deferred: Arc<HashMap<String, String>>,
 }
 
 impl Builder {
@@ -58,7 +62,18 @@ impl Builder {
             hasher,
             tokens: 0,
             positions: Vec::new(),
+            deferred: Arc::default(),
         }
+    }
+
+    /// Adds a deferred tool: it is no part of the prompt until a block refers to it.
+    pub(crate) fn defer(&mut self, tool: &Value) {
+        let name = tool["name"].as_str().unwrap_or_default();
+        let mut definition = tool.clone();
+        if let Some(fields) = definition.as_object_mut() {
+            fields.shift_remove("defer_loading");
+        }
+        Arc::make_mut(&mut self.deferred).insert(name.to_owned(), definition.to_string());
     }
 
     /// Adds a setting that the rest depends on, unless it has its default.
@@ -88,6 +103,12 @@ impl Builder {
         self.hasher.write(role.as_bytes());
         self.hasher.write(text.as_bytes());
         self.tokens += tokens::of_block(text.len());
+        for name in references(block) {
+            if let Some(definition) = self.deferred.get(name) {
+                self.hasher.write(definition.as_bytes());
+                self.tokens += tokens::of_block(definition.len());
+            }
+        }
         let cacheable = !is_thinking(block);
         self.positions.push(Position {
             section,
@@ -115,6 +136,13 @@ impl RequestPrefix {
     pub(crate) fn tokens(&self) -> u64 {
         self.positions.last().map_or(0, |last| last.tokens)
     }
+}
+
+/// Returns the names of the tools that a result refers to.
+pub(crate) fn references(block: &Value) -> impl Iterator<Item = &str> {
+    let parts = block["content"].as_array().into_iter().flatten();
+    let references = parts.filter(|part| part["type"] == "tool_reference");
+    references.filter_map(|part| part["tool_name"].as_str())
 }
 
 /// Returns true if a block is thinking, readable or not.

@@ -4,7 +4,7 @@ use http::HeaderMap;
 use serde_json::Value;
 
 use super::headers::Asked;
-use super::{binding, pairing, rules};
+use super::{binding, deferred, pairing, rules};
 use crate::api_error::ApiRefusal;
 use crate::conversation::{Conversation, text_of};
 use crate::models::{self, ModelFacts};
@@ -71,6 +71,11 @@ impl AnthropicRequest {
     /// Returns true if the reply is to be streamed.
     pub(crate) fn streams(&self) -> bool {
         self.body["stream"] == true
+    }
+
+    /// Returns a tool that a reply calls although its definition was not loaded.
+    pub(crate) fn unloaded<'a>(&self, called: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+        deferred::unloaded(&self.body, called)
     }
 
     /// Returns the request as a script sees it.
@@ -178,7 +183,10 @@ fn prefix_of(body: &Value, model: &ModelFacts) -> RequestPrefix {
 /// Adds the tools, which are cached first.
 pub(super) fn add_tools(builder: &mut Builder, body: &Value) {
     for tool in body["tools"].as_array().into_iter().flatten() {
-        builder.block(Section::Tools, "", tool);
+        match deferred::is_deferred(tool) {
+            true => builder.defer(tool),
+            false => builder.block(Section::Tools, "", tool),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::request;
+use super::{deferred, request};
 use crate::api_error::ApiRefusal;
 use crate::models::{ModelFacts, ThinkingRule};
 use crate::prefix::ttl_of;
@@ -146,6 +146,7 @@ pub(super) fn check(body: &Value, model: &ModelFacts) -> Result<(), ApiRefusal> 
     check_system_messages(messages, model)?;
     check_texts(body, messages)?;
     check_tools(body)?;
+    deferred::check(body)?;
     check_marks(body)
 }
 

@@ -214,6 +214,13 @@ impl Exchange<'_> {
             ControlFlow::Continue(answer) => answer,
             ControlFlow::Break(response) => return Ok(response),
         };
+        if let Some(tool) = request.unloaded(answer.calls()) {
+            let refusal = ApiRefusal::invalid(format!(
+                "scripted model: rule {} calls {tool:?}, whose definition is deferred and was not loaded",
+                answer.rule
+            ));
+            return Ok(self.refuse(&refusal, &[]));
+        }
         let (id, model) = (format!("msg_{}", self.id), request.model.id);
         let (billing, ticket, diagnostics) = {
             let mut cache = self.shared.cache();
