@@ -6,15 +6,17 @@
 
 pub(crate) mod cache_ttl;
 pub(crate) mod fork_point;
+pub(crate) mod loaded;
 pub(crate) mod request_size;
 pub(crate) mod restore;
 
 use bytes::{Bytes, BytesMut};
 use posse_protocol::{AgentId, EntryKind, ReplyFacts};
 
+use crate::history::loaded::LoadedTools;
 use crate::prompt::FORK_TAG;
 use posse_port::model::{BreakpointPosition, CacheBreakpoint, Encoded, Ttl};
-use posse_port::store::{NewEntry, Segment, checksum};
+use posse_port::store::{NewEntry, Segment, checksum, with_loaded};
 
 /// Number of entries at the end that stay separate: the marks of the next request are among them.
 const APART: usize = 4;
@@ -45,6 +47,8 @@ pub(crate) struct History {
     summary: usize,
     /// True if its text says that it is a fork's.
     tagged: bool,
+    /// Tools that it has loaded since it began, or since a compaction.
+    loaded: LoadedTools,
 }
 
 /// An entry that is about to be made.
@@ -53,6 +57,8 @@ pub(crate) struct Part {
     pub(crate) kind: EntryKind,
     /// Beginning of the message that a fork shares with its siblings.
     pub(crate) head: Option<Encoded>,
+    /// Definitions that it brings, as they are stored.
+    pub(crate) loaded: Option<Encoded>,
     /// The encoded message, without its head.
     pub(crate) encoded: Encoded,
     /// Facts about a reply.
@@ -71,8 +77,14 @@ impl History {
             since: None,
             summary: self.summary,
             tagged: self.tagged,
+            loaded: self.loaded.clone(),
             encoded_entries: self.encoded_entries.clone(),
         }
+    }
+
+    /// Returns the tools that it has loaded.
+    pub(crate) fn loaded(&self) -> &LoadedTools {
+        &self.loaded
     }
 
     /// Returns the number of the next own entry.
@@ -139,15 +151,18 @@ impl History {
         let entry = |Part {
                          kind,
                          head,
+                         loaded,
                          encoded,
                          reply,
                      }: Part| {
             chain = checksum(chain, seq, kind, head.as_ref(), &encoded);
+            chain = with_loaded(chain, loaded.as_ref());
             seq += 1;
             NewEntry {
                 seq: seq - 1,
                 kind,
                 head,
+                loaded,
                 encoded,
                 checksum: chain,
                 reply,
@@ -171,6 +186,10 @@ impl History {
                 entry.encoded.bytes.len(),
                 self.tagged || says_fork(&entry.encoded),
             );
+            self.loaded = LoadedTools::default();
+        }
+        if let Some(loaded) = &entry.loaded {
+            self.loaded.add(&loaded.bytes);
         }
         if entry.kind == EntryKind::Reply {
             self.request_end = self.encoded_entries.len().checked_sub(1);
@@ -198,6 +217,7 @@ impl History {
             entry.head.as_ref(),
             &entry.encoded,
         );
+        let expected = with_loaded(expected, entry.loaded.as_ref());
         // A compaction begins a new chain: what it replaced is not read.
         let follows = entry.seq == self.next_seq || entry.kind == EntryKind::Compaction;
         if !follows || entry.checksum != expected {
@@ -340,6 +360,7 @@ mod tests {
         Part {
             kind,
             head: None,
+            loaded: None,
             encoded: entry(index),
             reply: None,
         }

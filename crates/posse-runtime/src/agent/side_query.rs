@@ -12,6 +12,8 @@ use crate::agent::call_cost;
 use crate::agent::call_cost::{CallReservation, NextCall};
 use crate::govern::{Account, Reservation};
 use crate::history::History;
+use crate::history::loaded;
+use crate::history::loaded::LoadedTools;
 use crate::history::request_size;
 use crate::history::request_size::RequestSize;
 use posse_port::Ports;
@@ -93,6 +95,8 @@ pub enum SideQueryError {
 /// Conversation of a side query, after the agent's history.
 struct Talk {
     encoded_entries: Vec<Encoded>,
+    /// Definitions that the history and the conversation have loaded.
+    loaded: LoadedTools,
     marks: Vec<CacheBreakpoint>,
     charges: Vec<Charge>,
     facts: Option<ReplyFacts>,
@@ -118,6 +122,7 @@ impl SideQuery {
     ) -> SideReply {
         let mut talk = Talk {
             encoded_entries: self.history.encoded_entries().to_vec(),
+            loaded: self.history.loaded().clone(),
             marks: self.history.marks_before(self.ttl),
             charges: Vec::new(),
             facts: None,
@@ -174,8 +179,13 @@ impl SideQuery {
     }
 
     /// Adds a message to the conversation.
-    fn say(&self, talk: &mut Talk, message: Message) {
-        talk.encoded_entries.push(self.ports.model.entry(&message));
+    fn say(&self, talk: &mut Talk, mut message: Message) {
+        let api = &*self.ports.model;
+        if let Some(loading) = talk.loaded.take(&message) {
+            message = loading.message;
+        }
+        let sent = loaded::readable(&message, api, &self.model);
+        talk.encoded_entries.push(api.entry(&sent));
     }
 
     /// Marks the end of the conversation for the cache, because another turn follows.
@@ -189,11 +199,12 @@ impl SideQuery {
 
     /// Makes one call and settles its cost.
     async fn call(&mut self, talk: &mut Talk, purpose: Purpose) -> Result<Reply, SideQueryError> {
-        let size = request_size::size(&self.preamble, &talk.encoded_entries);
+        let size = request_size::size(&self.preamble, &talk.encoded_entries) + talk.loaded.size();
         let reservation = self.pay(size).await?;
         let cancel = self.cancel.child_token();
         let body = self.ports.model.body(&Request {
             preamble: &self.preamble,
+            loaded: talk.loaded.encoded(),
             entries: &talk.encoded_entries,
             marks: &talk.marks,
             max_tokens: reservation.output,

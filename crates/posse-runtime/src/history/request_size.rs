@@ -5,6 +5,7 @@ use posse_protocol::EntryKind;
 use posse_port::model::Encoded;
 use posse_port::store::{NewEntry, StoredEntry, Transcript};
 
+use crate::history::History;
 use crate::history::restore::current_preamble;
 
 /// Upper bound for the bytes of a request besides its entries.
@@ -38,7 +39,13 @@ impl RequestSize {
     }
 }
 
-/// Returns an upper bound for the size of a request, in bytes.
+/// Returns an upper bound for the size of a request with this history, in bytes.
+pub(crate) fn of_history(preamble: &Encoded, history: &History) -> usize {
+    size(preamble, history.encoded_entries()) + history.loaded().size()
+}
+
+/// Returns an upper bound for the size of a request, in bytes. `encoded_entries` includes the
+/// definitions that they bring.
 pub(crate) fn size<'a>(
     preamble: &Encoded,
     encoded_entries: impl IntoIterator<Item = &'a Encoded>,
@@ -49,6 +56,12 @@ pub(crate) fn size<'a>(
             .map(|encoded| encoded.bytes.len())
             .sum::<usize>()
         + AROUND
+}
+
+/// Returns what an entry adds to requests.
+pub(crate) fn parts(entry: &NewEntry) -> impl Iterator<Item = &Encoded> {
+    let shared = entry.head.iter().chain(&entry.loaded);
+    shared.chain([&entry.encoded])
 }
 
 /// Returns the size of the last request of a transcript.
@@ -77,7 +90,7 @@ pub(crate) fn last_request(transcript: &Transcript) -> RequestSize {
     let sent = entries[..at]
         .iter()
         .filter(|entry| entry.kind != EntryKind::Model)
-        .flat_map(|entry| entry.head.iter().chain([&entry.encoded]));
+        .flat_map(|entry| parts(entry));
     RequestSize {
         tokens: usage.prompt().saturating_add(usage.output),
         bytes: size(current_preamble(transcript), sent),

@@ -68,11 +68,13 @@ fn last_change(transcript: &Transcript, model: &dyn Model) -> Option<usize> {
 }
 
 /// Restores the history, checking that it is what was stored. Replies of another model than the
-/// current one are without their thinking.
+/// current one are without their thinking, and definitions are text for a model that loads none.
 pub(crate) fn restore(transcript: &Transcript, model: &dyn Model) -> Result<History, StoreError> {
     let mut history = History::default();
     let mut whose = None;
     let others = last_change(transcript, model).unwrap_or(0);
+    let choice = model.choice(current_preamble(transcript));
+    let loads = choice.is_some_and(|choice| model.loads_tools(&choice.model));
     for (at, stored) in transcript.entries.iter().enumerate() {
         if whose
             .replace(stored.agent)
@@ -86,7 +88,16 @@ pub(crate) fn restore(transcript: &Transcript, model: &dyn Model) -> Result<Hist
             seq,
         };
         let is_other = at < others && stored.entry.kind == EntryKind::Reply;
-        let sent = is_other.then(|| model.without_thinking(&stored.entry.encoded));
+        let encoded = &stored.entry.encoded;
+        let sent = match &stored.entry.loaded {
+            _ if is_other => Some(model.without_thinking(encoded)),
+            Some(brought) if !loads => {
+                let mut loaded = history.loaded().clone();
+                loaded.add(&brought.bytes);
+                Some(model.with_definitions_as_text(encoded, loaded.tools()))
+            }
+            _ => None,
+        };
         history.restore(&stored.entry, sent).map_err(damaged)?;
     }
     let mine = whose.is_none_or(|agent| agent == transcript.record.agent);

@@ -15,6 +15,7 @@ use crate::agent::call_cost;
 use crate::agent::call_cost::{CallReservation, NextCall};
 use crate::agent::events::{ReplyStream, WarmupOutcome};
 use crate::agent::step::{CompactionRequest, Input};
+use crate::definition::tool_name::meant;
 use crate::govern::{Priority, Ticket, WarmupLead};
 use crate::history::request_size;
 use crate::history::request_size::RequestSize;
@@ -152,10 +153,7 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
     if let Some(compaction_request) = work.compaction_request.take().or_else(crowded) {
         return compact::start(actor, compaction_request, work).await;
     }
-    let size = request_size::size(
-        &actor.prefix.preamble,
-        actor.prefix.history.encoded_entries(),
-    );
+    let size = request_size::of_history(&actor.prefix.preamble, &actor.prefix.history);
     // Asked for before the reservation: what is freed between a refusal and the wait would be
     // missed.
     let freed = actor.spending.account.freed();
@@ -237,14 +235,14 @@ pub(super) fn worst_case(actor: &Actor, entries: &[NewEntry]) -> Option<(Charge,
         .iter()
         .rposition(|entry| entry.kind == EntryKind::Compaction);
     // What a compaction replaces is not sent.
-    let (before, entries) = match compaction {
-        Some(at) => (&[][..], &entries[at..]),
-        None => (actor.prefix.history.encoded_entries(), entries),
+    let history = &actor.prefix.history;
+    let (before, loaded, entries) = match compaction {
+        Some(at) => (&[][..], 0, &entries[at..]),
+        None => (history.encoded_entries(), history.loaded().size(), entries),
     };
     let is_model = |entry: &&NewEntry| entry.kind == EntryKind::Model;
-    let sent = || entries.iter().filter(|entry| !is_model(entry));
-    let heads = sent().filter_map(|entry| entry.head.as_ref());
-    let encoded = sent().map(|entry| &entry.encoded).chain(heads);
+    let sent = entries.iter().filter(|entry| !is_model(entry));
+    let encoded = sent.flat_map(request_size::parts);
     let switch = actor.prefix.switch.as_deref();
     let (preamble, model, last_request) =
         match switch.filter(|_| entries.iter().any(|entry| is_model(&entry))) {
@@ -259,7 +257,7 @@ pub(super) fn worst_case(actor: &Actor, entries: &[NewEntry]) -> Option<(Charge,
                 actor.prefix.last_request,
             ),
         };
-    let size = request_size::size(preamble, before.iter().chain(encoded));
+    let size = request_size::size(preamble, before.iter().chain(encoded)) + loaded;
     let at_ms = wall_ms(&*actor.ports.clock);
     let next = NextCall {
         model,
@@ -274,6 +272,7 @@ pub(super) fn worst_case(actor: &Actor, entries: &[NewEntry]) -> Option<(Charge,
 pub(super) fn request(actor: &Actor, max_tokens: u32, ttl: Ttl) -> posse_port::model::Body {
     actor.ports.model.body(&Request {
         preamble: &actor.prefix.preamble,
+        loaded: actor.prefix.history.loaded().encoded(),
         entries: actor.prefix.history.encoded_entries(),
         marks: &actor.prefix.history.marks(ttl),
         max_tokens,
@@ -344,7 +343,10 @@ pub(super) fn on_reply(actor: &mut Actor, called: ModelReturn, work: &mut Work) 
             actor.prefix.compaction_failed = false;
             // Worked out here, because the decision is pure and may not look at files.
             let intents = reply.content.iter().filter_map(|block| match block {
-                ContentBlock::ToolUse { name, input, .. } => Some(actor.intent(name, input)),
+                ContentBlock::ToolUse { name, input, .. } => {
+                    let (tool, input) = meant(name, input);
+                    Some(actor.intent(&tool, &input))
+                }
                 _ => None,
             });
             let intents = intents.collect();

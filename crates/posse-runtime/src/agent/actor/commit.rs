@@ -26,6 +26,8 @@ use crate::agent::step::{Commit, Decision, Draft, Effect, Input, OpenCalls, Tool
 use crate::definition::agent_type::FORK;
 use crate::govern;
 use crate::history::Part;
+use crate::history::loaded;
+use crate::history::loaded::LoadedTools;
 use crate::hook::HookEvent;
 
 /// What follows a commit.
@@ -274,12 +276,20 @@ impl Actor {
         };
         let mut messages = Vec::with_capacity(commit.entries.len());
         let mut parts = Vec::with_capacity(commit.entries.len());
+        let mut loaded = self.prefix.history.loaded().clone();
         for draft in commit.entries {
             let Draft {
                 kind,
-                message,
+                mut message,
                 reply,
             } = draft;
+            if kind == EntryKind::Compaction {
+                loaded = LoadedTools::default();
+            }
+            let mut brought = None;
+            if let Some(loading) = loaded.take(&message) {
+                (message, brought) = (Arc::new(loading.message), loading.stored);
+            }
             let (head, encoded) = match kind {
                 EntryKind::Model => {
                     let next = self.prefix.switch.as_ref().map(|switch| &switch.preamble);
@@ -291,6 +301,7 @@ impl Actor {
             parts.push(Part {
                 kind,
                 head,
+                loaded: brought,
                 encoded,
                 reply,
             });
@@ -305,6 +316,9 @@ impl Actor {
             Vec::new()
         };
         let born = self.birth.is_some();
+        if let Some(servers) = self.advertised.servers.as_ref().filter(|_| born) {
+            servers.begin_with(&self.prefix.born.bytes);
+        }
         let switches = entries.iter().any(|entry| entry.kind == EntryKind::Model);
         let types = commit.types.or(self.advertised.told.filter(|_| born));
         let worst = match following {
@@ -386,13 +400,14 @@ impl Actor {
     /// show only the fork's own part, because each of a thousand siblings has an answer to each of
     /// their thousand calls.
     fn encode(&mut self, message: &Message) -> (Option<Encoded>, Encoded) {
-        let model = &self.ports.model;
+        let model = &*self.ports.model;
+        let message = loaded::readable(message, model, &self.spending.model);
         match self.prefix.opening.take() {
             Some(branch) => (
                 Some(branch.head.clone()),
                 model.encode_tail(&message.content),
             ),
-            None => (None, model.entry(message)),
+            None => (None, model.entry(&message)),
         }
     }
 
