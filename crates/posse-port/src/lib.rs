@@ -31,6 +31,7 @@ use hooks::HookRunner;
 use memory::Ram;
 use model::Model;
 use price::Prices;
+use servers::Servers;
 use store::Store;
 use worktree::Worktrees;
 
@@ -54,4 +55,6 @@ pub struct Ports {
     pub worktrees: Arc<dyn Worktrees>,
     /// Runs hooks.
     pub hooks: Arc<dyn HookRunner>,
+    /// Connects with servers of tools.
+    pub servers: Arc<dyn Servers>,
 }

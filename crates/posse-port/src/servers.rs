@@ -87,11 +87,41 @@ pub trait Server: Send + Sync {
     /// Returns what is known of it now.
     fn state(&self) -> ServerState;
 
-    /// Waits until it has connected, or failed to.
+    /// Waits until it has connected, or failed to, and its tools are known that it has by now.
     fn settled(&self) -> BoxFuture<'_, ()>;
 
     /// Calls a tool, once: a call that may have reached the server is never made again.
     fn call(&self, call: ServerCall) -> BoxFuture<'static, Result<ServerAnswer, ServerFailure>>;
+
+    /// Returns its resources; none if it has none.
+    fn list_resources(&self) -> BoxFuture<'static, Result<Vec<ServedResource>, ServerFailure>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// Reads a resource.
+    fn read_resource(
+        &self,
+        uri: String,
+    ) -> BoxFuture<'static, Result<Vec<ToolContent>, ServerFailure>> {
+        let none = ServerFailure::NotCalled(format!("it has no resource {uri}"));
+        Box::pin(std::future::ready(Err(none)))
+    }
+
+    /// Returns its prompts; none if it has none.
+    fn list_prompts(&self) -> BoxFuture<'static, Result<Vec<ServedPrompt>, ServerFailure>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// Returns what a prompt says with these arguments.
+    fn get_prompt(
+        &self,
+        name: String,
+        arguments: Vec<(String, String)>,
+    ) -> BoxFuture<'static, Result<Vec<PromptMessage>, ServerFailure>> {
+        drop(arguments);
+        let none = ServerFailure::NotCalled(format!("it has no prompt {name}"));
+        Box::pin(std::future::ready(Err(none)))
+    }
 }
 
 impl fmt::Debug for dyn Server {
@@ -105,7 +135,7 @@ impl fmt::Debug for dyn Server {
 pub enum ServerState {
     /// It is being connected.
     Pending,
-    /// It is there.
+    /// It is there, or will be connected again for the next call.
     Connected(Arc<ServerFacts>),
     /// It is not there. Its tools are those that it had last, if it ever was.
     Failed {
@@ -155,6 +185,50 @@ pub struct ServedTool {
     pub says_read_only: bool,
 }
 
+/// A resource of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServedResource {
+    /// Its address.
+    pub uri: String,
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub description: Option<String>,
+    /// Its media type.
+    pub media_type: Option<String>,
+}
+
+/// A prompt of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServedPrompt {
+    /// Its name there.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What it is given, in its order.
+    pub arguments: Vec<PromptArgument>,
+}
+
+/// An argument of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptArgument {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub description: Option<String>,
+    /// True if the prompt needs it.
+    pub is_required: bool,
+}
+
+/// A message of a prompt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PromptMessage {
+    /// True if a person is to have said it, false if a model is.
+    pub is_user: bool,
+    /// What it says.
+    pub content: ToolContent,
+}
+
 /// A call of a tool.
 #[derive(Clone)]
 pub struct ServerCall {
@@ -166,6 +240,8 @@ pub struct ServerCall {
     pub path: String,
     /// Where its progress is shown.
     pub output: LiveOutput,
+    /// The file that takes an answer that is too long, which must not exist; without one it is lost.
+    pub overflow: Option<PathBuf>,
     /// Tells it to end.
     pub cancel: CancellationToken,
 }
@@ -179,7 +255,8 @@ pub struct ServerAnswer {
     pub structured: Option<Value>,
     /// True if the tool says that it has failed.
     pub is_error: bool,
-    /// True if the server was started anew since the last call: what it kept in memory is gone.
+    /// True if the server was started anew since the last call of the same path: what it kept in
+    /// memory is gone.
     pub restarted: bool,
 }
 
