@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 /// The addresses that WebFetch may reach.
@@ -19,6 +20,12 @@ impl Reach {
     pub(crate) fn covers(self, address: IpAddr) -> bool {
         self == Self::Any || is_public(address)
     }
+}
+
+/// Returns true if a server is on this machine.
+pub(crate) fn is_local(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    host == "localhost" || host == "[::1]" || host.starts_with("127.")
 }
 
 /// Why a host is not reached.

@@ -10,6 +10,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 
 use super::{MOST_BYTES, MOST_REQUESTS, failed, over, text};
+use crate::address::is_local;
 use crate::answer::{clip, root_cause};
 
 /// How long a server may take to accept a connection.
@@ -139,12 +140,6 @@ fn build(is_local: bool) -> Result<Client, reqwest::Error> {
     } else {
         builder.build()
     }
-}
-
-/// Returns true if a server is on this machine.
-fn is_local(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    host == "localhost" || host == "[::1]" || host.starts_with("127.")
 }
 
 /// Reads the body of a reply.

@@ -1,0 +1,304 @@
+//! Messages over HTTP, with posse's own client.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
+use rmcp::ErrorData;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpError,
+    StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+
+use super::http_events::EventBody;
+use super::http_fault::HttpFault;
+use crate::address::is_local;
+use crate::answer::{clip, root_cause};
+
+/// How long a server may take to accept a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+/// The largest answer, and the largest event of a stream.
+pub(super) const MOST_BYTES: usize = 16 << 20;
+/// How much of a refusal is read, and how much is told.
+const REFUSAL_READ: usize = 64 << 10;
+const REFUSAL_TOLD: usize = 500;
+/// How many redirects within a server are followed.
+const MOST_REDIRECTS: usize = 5;
+
+const SESSION: &str = "mcp-session-id";
+const LAST_EVENT: &str = "last-event-id";
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream";
+const EITHER: &str = "application/json, text/event-stream";
+
+type Events = futures_core::stream::BoxStream<'static, Result<Sse, SseError>>;
+type Failed = StreamableHttpError<HttpFault>;
+type MoreHeaders = HashMap<HeaderName, HeaderValue>;
+
+/// The clients of servers over HTTP. Built with the first of them, since loading certificates takes
+/// time: one for servers of this machine, which need no proxy, and one for others.
+#[derive(Debug, Default)]
+pub(super) struct HttpClients([OnceLock<Result<Client, ClientFault>>; 2]);
+
+/// Why there is no client.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("there is no client for it: {0}")]
+pub(super) struct ClientFault(String);
+
+/// A header that cannot be sent.
+#[derive(Debug, thiserror::Error)]
+#[error("the header `{0}` cannot be sent")]
+pub(super) struct HeaderFault(String);
+
+impl HttpClients {
+    /// Returns the client for a server.
+    pub(super) fn client(&self, url: &Url) -> Result<Client, ClientFault> {
+        let is_local = is_local(url);
+        let [local, other] = &self.0;
+        let client = if is_local { local } else { other };
+        let build = || build(is_local).map_err(|error| ClientFault(root_cause(&error)));
+        client.get_or_init(build).clone()
+    }
+}
+
+fn build(is_local: bool) -> Result<Client, reqwest::Error> {
+    // Fails only when a provider is installed already, which is just as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let builder = Client::builder()
+        .http1_only()
+        .redirect(Policy::custom(|attempt| {
+            // A redirect elsewhere would take the headers along, and others lose the message.
+            let keeps_body = matches!(attempt.status().as_u16(), 307 | 308);
+            let first = attempt.previous().first();
+            let is_same = first.is_some_and(|it| it.origin() == attempt.url().origin());
+            if keeps_body && is_same && attempt.previous().len() <= MOST_REDIRECTS {
+                attempt.follow()
+            } else {
+                attempt.stop()
+            }
+        }))
+        .connect_timeout(CONNECT)
+        .user_agent(concat!("posse/", env!("CARGO_PKG_VERSION")));
+    if is_local {
+        builder.no_proxy().build()
+    } else {
+        builder.build()
+    }
+}
+
+/// A server over HTTP.
+#[derive(Clone, Debug)]
+pub(super) struct HttpServer {
+    client: Client,
+    /// Headers of each request.
+    headers: Arc<HeaderMap>,
+}
+
+impl HttpServer {
+    /// Returns a server whose requests have these headers.
+    pub(super) fn new(client: Client, headers: &[(String, String)]) -> Result<Self, HeaderFault> {
+        let fault = |name: &String| HeaderFault(name.clone());
+        let mut all = HeaderMap::new();
+        for (name, value) in headers {
+            let key = HeaderName::try_from(name).map_err(|_| fault(name))?;
+            let mut value = HeaderValue::try_from(value).map_err(|_| fault(name))?;
+            value.set_sensitive(true);
+            all.append(key, value);
+        }
+        Ok(Self {
+            client,
+            headers: Arc::new(all),
+        })
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        url: &str,
+        session: Option<&str>,
+        more: MoreHeaders,
+    ) -> RequestBuilder {
+        let mut headers = (*self.headers).clone();
+        headers.extend(more.into_iter().map(|(name, value)| (Some(name), value)));
+        let mut request = self.client.request(method, url).headers(headers);
+        if let Some(session) = session {
+            request = request.header(SESSION, session);
+        }
+        request
+    }
+}
+
+async fn sent(request: RequestBuilder) -> Result<Response, Failed> {
+    let response = request.send().await.map_err(|error| fault(error.into()))?;
+    let challenge = response.headers().get(WWW_AUTHENTICATE);
+    match challenge {
+        Some(challenge) if response.status() == StatusCode::UNAUTHORIZED => {
+            let challenge = challenge.to_str().unwrap_or_default().to_owned();
+            Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(
+                challenge,
+            )))
+        }
+        _ => Ok(response),
+    }
+}
+
+fn fault(fault: HttpFault) -> Failed {
+    StreamableHttpError::Client(fault)
+}
+
+fn has_type(response: &Response, kind: &str) -> bool {
+    let found = response.headers().get(CONTENT_TYPE);
+    found.is_some_and(|it| {
+        it.as_bytes()
+            .to_ascii_lowercase()
+            .starts_with(kind.as_bytes())
+    })
+}
+
+/// Reads a body of at most `most` bytes.
+async fn body(response: &mut Response, most: usize) -> Result<Vec<u8>, HttpFault> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await? {
+        body.extend_from_slice(&piece);
+        if body.len() > most {
+            return Err(HttpFault::TooLong);
+        }
+    }
+    Ok(body)
+}
+
+fn events(response: Response) -> Events {
+    let body = EventBody::new(response.into(), MOST_BYTES);
+    Box::pin(SseStream::new(body))
+}
+
+/// Reads a refusal. One that has the form of a message is the server's own word.
+async fn refused(
+    mut response: Response,
+    message: &ClientJsonRpcMessage,
+    has_session: bool,
+) -> Result<StreamableHttpPostResponse, Failed> {
+    let status = response.status();
+    let is_denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    let body = body(&mut response, REFUSAL_READ).await.unwrap_or_default();
+    let error = match serde_json::from_slice(&body) {
+        Ok(ServerJsonRpcMessage::Error(error)) if !is_denied => Some(error),
+        _ => None,
+    };
+    let body = String::from_utf8_lossy(&body);
+    let body = clip(body.trim(), REFUSAL_TOLD).to_owned();
+    let request = match message {
+        ClientJsonRpcMessage::Request(request) => Some(request),
+        _ => None,
+    };
+    let of_discovery = request.filter(|request| {
+        let is_discovery = matches!(request.request, ClientRequest::DiscoverRequest(_));
+        is_discovery && !has_session && status.is_client_error() && !is_denied
+    });
+    if let Some(request) = of_discovery {
+        // A server of the older era: its error need not name the request.
+        let error = error.map_or_else(
+            || ErrorData::invalid_request(format!("HTTP {status}: {body}"), None),
+            |error| error.error,
+        );
+        let error = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
+        return Ok(StreamableHttpPostResponse::Json(error, None));
+    }
+    if let (Some(mut error), Some(request)) = (error, request) {
+        error.id.get_or_insert_with(|| request.id.clone());
+        let error = ServerJsonRpcMessage::Error(error);
+        return Ok(StreamableHttpPostResponse::Json(error, None));
+    }
+    Err(fault(HttpFault::Status {
+        status: status.as_u16(),
+        body,
+    }))
+}
+
+impl StreamableHttpClient for HttpServer {
+    type Error = HttpFault;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _auth_header: Option<String>,
+        custom_headers: MoreHeaders,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let session = session_id.as_deref();
+        let request = self.request(Method::POST, &uri, session, custom_headers);
+        let request = request.header(ACCEPT, EITHER).header(CONTENT_TYPE, JSON);
+        let mut response = sent(request.body(serde_json::to_vec(&message)?)).await?;
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && session_id.is_some() {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if !status.is_success() {
+            return refused(response, &message, session_id.is_some()).await;
+        }
+        let session = response.headers().get(SESSION);
+        let session = session.and_then(|it| it.to_str().ok()).map(str::to_owned);
+        if has_type(&response, EVENTS) {
+            return Ok(StreamableHttpPostResponse::Sse(events(response), session));
+        }
+        let body = body(&mut response, MOST_BYTES).await.map_err(fault)?;
+        let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
+        match serde_json::from_slice(&body) {
+            Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
+            Err(_) if !is_request => Ok(StreamableHttpPostResponse::Accepted),
+            Err(error) => {
+                let body = String::from_utf8_lossy(&body);
+                let told = format!("{error}: {}", clip(&body, REFUSAL_TOLD));
+                Err(fault(HttpFault::Unreadable(told)))
+            }
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _auth_header: Option<String>,
+        custom_headers: MoreHeaders,
+    ) -> Result<(), Failed> {
+        // A server need not let sessions be ended.
+        sent(self.request(Method::DELETE, &uri, Some(&session_id), custom_headers)).await?;
+        Ok(())
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _auth_header: Option<String>,
+        custom_headers: MoreHeaders,
+    ) -> Result<Events, Failed> {
+        let session = session_id.as_deref();
+        let mut request = self.request(Method::GET, &uri, session, custom_headers);
+        if let Some(last) = last_event_id {
+            request = request.header(LAST_EVENT, last);
+        }
+        let response = sent(request.header(ACCEPT, EVENTS)).await?;
+        let status = response.status();
+        if status.is_client_error() || status.is_success() && !has_type(&response, EVENTS) {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        if !status.is_success() {
+            return Err(fault(HttpFault::Status {
+                status: status.as_u16(),
+                body: String::new(),
+            }));
+        }
+        Ok(events(response))
+    }
+}
