@@ -21,6 +21,7 @@ mod hooks;
 pub mod image;
 mod live_sink;
 mod markdown;
+mod mcp;
 mod origin;
 mod output_file;
 mod panes;
@@ -54,6 +55,7 @@ pub use git::{HoldError, is_untracked};
 pub use glob::{Glob, GlobInput};
 pub use grep::{Grep, GrepInput, OutputMode};
 pub use hooks::SystemHooks;
+pub use mcp::McpServers;
 pub use origin::call_above;
 pub use panes::{
     Color, CommandPanes, Inside, Launch, Place, Template, TmuxPanes, Variable, WrongTemplate,
