@@ -5,6 +5,7 @@
 
 mod claimers;
 mod fleet;
+mod mcp_server;
 mod postgres;
 mod sdks;
 mod store;
