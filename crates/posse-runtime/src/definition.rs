@@ -6,6 +6,7 @@ mod front;
 pub mod instructions;
 pub mod model_choice;
 pub mod output_schema;
+pub mod server;
 pub mod skill;
 pub mod spawning;
 pub mod team_plan;

@@ -65,11 +65,6 @@ pub(crate) fn unknown(
     }
 }
 
-/// Returns the warning about a field without effect.
-pub(crate) fn idle(key: &str) -> String {
-    format!("`{key}` is kept, but has no effect yet")
-}
-
 /// Parses one of a set of words.
 pub(crate) fn one_of<T: Copy>(
     key: &str,
