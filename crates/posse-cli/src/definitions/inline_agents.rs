@@ -9,7 +9,7 @@ use posse_runtime::hook::HookLayer;
 use serde_json::Value;
 
 use super::hooks::HookFront;
-use super::{DefinitionSource, Remark, Severity, memory, same, scan};
+use super::{DefinitionSource, Remark, Severity, declared_in, memory, same, scan};
 use crate::config::search_paths::SearchPaths;
 use crate::config::settings::no_such_mode;
 
@@ -119,6 +119,12 @@ impl InlineAgents {
             };
             let (hooks, more) = front.read(read.hooks.as_ref(), places);
             definition.hooks = hooks;
+            definition.mcp_servers = declared_in(
+                std::mem::take(&mut definition.mcp_servers),
+                front.source,
+                front.path,
+                front.text,
+            );
             remarks.extend(more);
             (definition, remarks)
         };

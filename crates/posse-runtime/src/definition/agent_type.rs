@@ -9,6 +9,7 @@ use posse_protocol::PermissionMode;
 use serde_json::Value;
 
 use crate::definition::model_choice::SMALL;
+use crate::definition::server::AgentServer;
 use crate::hook::Hook;
 use posse_port::model::Effort;
 
@@ -57,8 +58,8 @@ pub struct Definition {
     pub output_schema: Option<Arc<Value>>,
     /// MCP servers without which it is not started, by name or pattern.
     pub required_mcp_servers: Vec<String>,
-    /// MCP servers it is given; kept as written.
-    pub mcp_servers: Vec<Value>,
+    /// MCP servers that it has beside those of the session.
+    pub mcp_servers: Vec<AgentServer>,
     /// Skills that it begins with, by name.
     pub skills: Vec<String>,
     /// Hooks of its own.

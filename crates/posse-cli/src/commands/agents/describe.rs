@@ -1,6 +1,7 @@
 //! Descriptions of an agent type, for programs and for people.
 
 use posse_runtime::definition::agent_type::{Definition, Isolation, MemoryScope};
+use posse_runtime::definition::server::AgentServer;
 use serde_json::{Value, json};
 
 use crate::definitions::DefinitionEntry;
@@ -35,7 +36,7 @@ pub(super) fn whole(known: &DefinitionEntry) -> Value {
         "effort": it.effort.map(|effort| effort.as_str()), "permission_mode": it.mode,
         "background": it.background, "isolation": it.isolation.map(isolation), "max_turns": it.max_turns,
         "memory": memory, "output_schema": it.output_schema, "color": it.color,
-        "required_mcp_servers": it.required_mcp_servers, "mcp_servers": it.mcp_servers,
+        "required_mcp_servers": it.required_mcp_servers, "mcp_servers": servers(it),
         "skills": it.skills, "hooks": hooks(it), "initial_prompt": it.initial_prompt, "prompt": it.prompt,
     });
     if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
@@ -76,7 +77,7 @@ pub(super) fn fields(it: &Definition) -> Vec<(&'static str, String)> {
         ("requiredMcpServers", list(&it.required_mcp_servers)),
         (
             "mcpServers",
-            (!it.mcp_servers.is_empty()).then(|| Value::from(it.mcp_servers.clone()).to_string()),
+            (!it.mcp_servers.is_empty()).then(|| Value::from(servers(it)).to_string()),
         ),
         ("skills", list(&it.skills)),
         ("hooks", (!it.hooks.is_empty()).then(|| in_words(it))),
@@ -89,6 +90,12 @@ pub(super) fn fields(it: &Definition) -> Vec<(&'static str, String)> {
     all.into_iter()
         .filter_map(|(name, value)| Some((name, value?)))
         .collect()
+}
+
+/// Returns the MCP servers as they are written in front matter.
+fn servers(it: &Definition) -> Vec<Value> {
+    let servers = it.mcp_servers.iter();
+    servers.map(AgentServer::as_written).collect()
 }
 
 /// Returns the hooks as JSON objects.

@@ -1,9 +1,11 @@
 //! Fields of a definition: their values and their meaning.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use posse_protocol::PermissionMode;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::definition::agent_type::Definition;
 use crate::definition::agent_type::file::{ReadDefinition, check_name, tools};
@@ -11,10 +13,11 @@ use crate::definition::agent_type::{Isolation, MemoryScope};
 use crate::definition::front::Keys;
 use crate::definition::front::error::FieldError;
 use crate::definition::front::value::{
-    effort, idle, mapping, names, one_of, quoted, text, truth, unexpected, unexpected_text,
-    unknown, unlisted,
+    effort, mapping, names, one_of, quoted, text, truth, unexpected, unexpected_text, unknown,
+    unlisted,
 };
 use crate::definition::output_schema::OutputSchema;
+use crate::definition::server::{AgentServer, ServerFile, ServerSource, read_entry};
 
 /// Every key of front matter.
 pub(super) const FIELDS: &[&str] = &[
@@ -96,8 +99,7 @@ pub(super) fn take(
         "memory" => read.memory = Some(memory(&value)?),
         "skills" => definition.skills = names(key, value)?,
         "mcpServers" => {
-            definition.mcp_servers = servers(value)?;
-            notes.extend((!definition.mcp_servers.is_empty()).then(|| idle(key)));
+            definition.mcp_servers = servers(value, notes)?;
         }
         "requiredMcpServers" => definition.required_mcp_servers = names(key, value)?,
         "hooks" => read.hooks = Some(Value::Object(mapping(key, value)?)),
@@ -166,24 +168,54 @@ fn colour(value: Value, notes: &mut Vec<String>) -> Result<String, FieldError> {
     Ok(colour)
 }
 
-/// MCP servers: names and servers in a list, or servers by name.
-fn servers(value: Value) -> Result<Vec<Value>, FieldError> {
-    match value {
-        Value::Array(items) => {
-            let fits = |item: &Value| {
-                item.is_object() || item.as_str().is_some_and(|name| !name.trim().is_empty())
-            };
-            match items.iter().find(|item| !fits(item)) {
-                Some(odd) => Err(unlisted("mcpServers", "names and servers", odd)),
-                None => Ok(items),
+/// MCP servers: names and servers in a list, or servers by name. One that is wrong is left out with a
+/// warning.
+fn servers(value: Value, notes: &mut Vec<String>) -> Result<Vec<AgentServer>, FieldError> {
+    let items = match value {
+        Value::Array(items) => items,
+        servers @ Value::Object(_) => vec![servers],
+        other => return Err(unexpected("mcpServers", "a list or a mapping", &other)),
+    };
+    let mut found: Vec<AgentServer> = Vec::new();
+    for item in &items {
+        match item {
+            Value::String(name) if !name.trim().is_empty() => {
+                found.push(AgentServer::Named(name.trim().to_owned()));
             }
+            Value::Object(servers) => {
+                for (name, entry) in servers {
+                    found.extend(own_server(name, entry, notes));
+                }
+            }
+            odd => return Err(unlisted("mcpServers", "names and servers", odd)),
         }
-        Value::Object(servers) => Ok(servers
-            .into_iter()
-            .map(|(name, server)| Value::Object(Map::from_iter([(name, server)])))
-            .collect()),
-        other => Err(unexpected("mcpServers", "a list or a mapping", &other)),
     }
+    let mut seen = BTreeSet::new();
+    found.retain(|server| {
+        let is_new = seen.insert(server.name().to_owned());
+        if !is_new {
+            let name = quoted(server.name());
+            notes.push(format!(
+                "`mcpServers` has `{name}` twice; the first one counts"
+            ));
+        }
+        is_new
+    });
+    Ok(found)
+}
+
+fn own_server(name: &str, entry: &Value, notes: &mut Vec<String>) -> Option<AgentServer> {
+    // The text does not say whose it is.
+    let file = ServerFile {
+        source: ServerSource::Agent,
+        path: PathBuf::new(),
+        of_repository: false,
+    };
+    let (server, remarks) = read_entry(name, entry, &file);
+    let name = quoted(name);
+    let remarks = remarks.into_iter();
+    notes.extend(remarks.map(|it| format!("`mcpServers`: `{name}`: {}", it.what)));
+    Some(AgentServer::Own(Arc::new(server?)))
 }
 
 /// Parses a schema, checking that answers can be validated against it.

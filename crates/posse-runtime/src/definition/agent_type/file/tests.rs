@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::definition::server::AgentServer;
 
 /// What was read, a field on each line.
 fn shown(read: &ReadDefinition) -> String {
@@ -59,7 +60,10 @@ fn shown(read: &ReadDefinition) -> String {
     line("skills", list(&definition.skills));
     line(
         "servers",
-        (!definition.mcp_servers.is_empty()).then(|| json!(definition.mcp_servers).to_string()),
+        (!definition.mcp_servers.is_empty()).then(|| {
+            let servers = definition.mcp_servers.iter();
+            json!(servers.map(AgentServer::as_written).collect::<Vec<_>>()).to_string()
+        }),
     );
     line("required", list(&definition.required_mcp_servers));
     line("hooks", hooks.as_ref().map(ToString::to_string));
