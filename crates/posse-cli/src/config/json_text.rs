@@ -126,6 +126,136 @@ fn last(text: &str, plain: &str, list: &Range<usize>, entry: &str) -> String {
     format!("{},{space}{entry}{}", &text[..end], &text[end..])
 }
 
+/// Returns the text with a member of an object set; the objects down to it are made if they are not
+/// there. `None` if the text is not a JSON object with such objects.
+pub(crate) fn with_member(text: &str, below: &[&str], key: &str, value: &Value) -> Option<String> {
+    let text = if text.trim().is_empty() {
+        "{\n}\n"
+    } else {
+        text
+    };
+    let plain = without_comments(text);
+    let mut wanted: Value = serde_json::from_str(&plain).ok()?;
+    let mut object = plain.find('{')?..end_of_value(plain.as_bytes(), plain.find('{')?);
+    let mut missing = below;
+    while let [name, rest @ ..] = missing {
+        let Some(found) = member(&plain, object.start, name) else {
+            break;
+        };
+        (object, missing) = (found.value, rest);
+    }
+    if !plain[object.clone()].starts_with('{') {
+        return None;
+    }
+    let changed = match (missing, member(&plain, object.start, key)) {
+        ([], Some(found)) => {
+            let is_so = |it: Value| it == *value;
+            let old = serde_json::from_str(&plain[found.value.clone()]);
+            if old.is_ok_and(is_so) {
+                return Some(text.to_owned());
+            }
+            let value = laid_out(value, indentation(&plain, found.key));
+            let Range { start, end } = found.value;
+            format!(
+                "{}{value}{}",
+                &text[..start],
+                text[end..].trim_start_matches(' ')
+            )
+        }
+        ([], None) => with_last(text, &plain, &object, key, value),
+        ([name, rest @ ..], _) => {
+            let mut inner = serde_json::json!({ key: value });
+            for name in rest.iter().rev() {
+                inner = serde_json::json!({ *name: inner });
+            }
+            with_last(text, &plain, &object, name, &inner)
+        }
+    };
+    // That it says what it should is checked, since it was put together as text.
+    let mut place = &mut wanted;
+    for name in below {
+        let object = place.as_object_mut()?;
+        place = object
+            .entry(*name)
+            .or_insert_with(|| Value::Object(serde_json::Map::new()));
+    }
+    place.as_object_mut()?.insert(key.to_owned(), value.clone());
+    let found: Value = serde_json::from_str(&without_comments(&changed)).ok()?;
+    (found == wanted).then_some(changed)
+}
+
+/// Returns the text without a member of an object; `None` if it is not there.
+pub(crate) fn without_member(text: &str, below: &[&str], key: &str) -> Option<String> {
+    let plain = without_comments(text);
+    let mut object = plain.find('{')?;
+    for name in below {
+        object = member(&plain, object, name)?.value.start;
+    }
+    let Member { key: start, value } = member(&plain, object, key)?;
+    let end = object_end(&plain, value.end);
+    let (before, after) = match plain[end..].strip_prefix(',') {
+        // The next one takes its place.
+        Some(_) => (text[..start].to_owned(), text[end + 1..].trim_start()),
+        None => {
+            let head = plain[..start].trim_end();
+            let head = match head.strip_suffix(',') {
+                // What is between the comma and the member is a comment.
+                Some(rest) => format!("{}{}", &text[..rest.len()], &text[head.len()..start]),
+                None => text[..start].to_owned(),
+            };
+            (head.trim_end().to_owned(), &text[value.end..])
+        }
+    };
+    let mut wanted: Value = serde_json::from_str(&plain).ok()?;
+    let place = below
+        .iter()
+        .fold(&mut wanted, |value, name| &mut value[*name]);
+    place.as_object_mut()?.shift_remove(key);
+    let changed = format!("{before}{after}");
+    let found: Value = serde_json::from_str(&without_comments(&changed)).ok()?;
+    (found == wanted).then_some(changed)
+}
+
+/// Returns the position of what comes after a value: a comma, or the end of the object.
+fn object_end(plain: &str, at: usize) -> usize {
+    skip_space(plain.as_bytes(), at)
+}
+
+/// Adds a last member to an object.
+fn with_last(text: &str, plain: &str, object: &Range<usize>, key: &str, value: &Value) -> String {
+    let outer = indentation(plain, object.start);
+    let key = Value::from(key);
+    let inside = &plain[object.start + 1..object.end - 1];
+    let end = object.start + 1 + inside.trim_end().len();
+    if !inside.trim().is_empty() {
+        let line = plain[..end].rfind('\n').map_or(0, |line| line + 1);
+        let entry = match line > object.start {
+            true => format!("{key}: {}", laid_out(value, indentation(plain, end))),
+            false => format!("{key}: {value}"),
+        };
+        return last(text, plain, object, &entry);
+    }
+    let inner = format!("{outer}  ");
+    let entry = format!("{key}: {}", laid_out(value, &inner));
+    let (head, tail) = (&text[..=object.start], &text[object.end - 1..]);
+    // There may be a comment.
+    let kept = text[object.start + 1..object.end - 1].trim_end();
+    format!("{head}{kept}\n{inner}{entry}\n{outer}{tail}")
+}
+
+/// Returns the white space that a line begins with.
+fn indentation(plain: &str, at: usize) -> &str {
+    let line = plain[..at].rfind('\n').map_or(0, |line| line + 1);
+    let rest = &plain[line..];
+    &rest[..rest.len() - rest.trim_start_matches([' ', '\t']).len()]
+}
+
+/// Returns a value on several lines, all but the first of which begin like this.
+fn laid_out(value: &Value, indentation: &str) -> String {
+    let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
+    text.replace('\n', &format!("\n{indentation}"))
+}
+
 /// Where a member of an object is.
 struct Member {
     key: usize,
@@ -282,6 +412,80 @@ mod tests {
         ] {
             assert_eq!(with_rule(text, "allow", "Edit"), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_member_is_added_and_the_rest_stays() {
+        let value = serde_json::json!({"command": "x"});
+        let laid = |ind: &str| format!("{{\n{ind}  \"command\": \"x\"\n{ind}}}");
+        let check = |before: &str, below: &[&str], after: String| {
+            let changed = with_member(before, below, "b", &value);
+            assert_eq!(changed.as_deref(), Some(after.as_str()), "{before}");
+            assert_eq!(with_member(&after, below, "b", &value), Some(after.clone()));
+            let without = without_member(&after, below, "b").unwrap();
+            assert!(!without.contains("command"), "{without}");
+        };
+        let servers = ["servers"];
+        check(
+            "",
+            &servers,
+            format!("{{\n  \"servers\": {}\n}}\n", laid_in("b", &laid("    "))),
+        );
+        check(
+            "{\n  \"n\": 1e3,\n  \"servers\": {\n    \"a\": {}\n  },\n  \"z\": [1, 2]\n}\n",
+            &servers,
+            format!(
+                "{{\n  \"n\": 1e3,\n  \"servers\": {{\n    \"a\": {{}},\n    \"b\": {}\n  }},\n  \"z\": [1, 2]\n}}\n",
+                laid("    ")
+            ),
+        );
+        check(
+            "{\n  \"servers\": {}\n}",
+            &servers,
+            format!("{{\n  \"servers\": {}\n}}", laid_in("b", &laid("    "))),
+        );
+        check(
+            "{\"a\": 1}",
+            &[],
+            "{\"a\": 1, \"b\": {\"command\":\"x\"}}".to_owned(),
+        );
+        check(
+            "{\n\t\"servers\": {\n\t\t\"b\": 3, // mine\n\t\t\"a\": {}\n\t}\n}",
+            &servers,
+            "{\n\t\"servers\": {\n\t\t\"b\": {\n\t\t  \"command\": \"x\"\n\t\t}, // mine\n\t\t\"a\": {}\n\t}\n}"
+                .to_owned(),
+        );
+        for odd in ["[]", "{", "{\"servers\": 3}"] {
+            assert_eq!(with_member(odd, &servers, "b", &value), None, "{odd}");
+        }
+    }
+
+    fn laid_in(key: &str, value: &str) -> String {
+        format!("{{\n    \"{key}\": {value}\n  }}")
+    }
+
+    #[test]
+    fn a_member_is_removed_and_the_rest_stays() {
+        let check = |before: &str, after: &str| {
+            let found = without_member(before, &["s"], "b");
+            assert_eq!(found.as_deref(), Some(after), "{before}");
+        };
+        check("{\"s\": {\"b\": 1}}", "{\"s\": {}}");
+        check("{\"s\": {\"b\": 1, \"c\": 2}}", "{\"s\": {\"c\": 2}}");
+        check(
+            "{\"s\": {\"a\": 1, \"b\": [2, 3] }, \"b\": 1}",
+            "{\"s\": {\"a\": 1 }, \"b\": 1}",
+        );
+        check(
+            "{\n  \"s\": {\n    \"a\": 1,\n    \"b\": {\n      \"x\": \"}\"\n    }\n  }\n}\n",
+            "{\n  \"s\": {\n    \"a\": 1\n  }\n}\n",
+        );
+        check(
+            "{\n  \"s\": {\n    \"a\": 1,\n    \"b\": 2,\n    // three\n    \"c\": 3\n  }\n}\n",
+            "{\n  \"s\": {\n    \"a\": 1,\n    // three\n    \"c\": 3\n  }\n}\n",
+        );
+        assert_eq!(without_member("{\"s\": {}}", &["s"], "b"), None);
+        assert_eq!(without_member("{}", &["s"], "b"), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 /// Returns the text of a file; `None` if it does not exist.
-pub(super) fn read(path: &Path) -> io::Result<Option<String>> {
+pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
     let text = match std::fs::metadata(path) {
         // Reading a pipe would block.
         Ok(found) if !found.is_file() => Err(io::Error::other("it is not a file")),
