@@ -12,7 +12,7 @@ pub(crate) mod search_paths;
 pub(crate) mod settings;
 pub(crate) mod store;
 pub(crate) mod store_choice;
-mod text_file;
+pub(crate) mod text_file;
 pub(crate) mod trust;
 pub(crate) mod unsupported;
 

@@ -1,5 +1,6 @@
 //! The environment. This is the only place that reads it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -18,6 +19,15 @@ pub(crate) fn variable(name: &str) -> Option<String> {
 /// Returns all variables.
 pub(crate) fn all() -> Vec<(OsString, OsString)> {
     std::env::vars_os().collect()
+}
+
+/// Returns the variables that are text.
+pub(crate) fn texts() -> BTreeMap<String, String> {
+    let texts = all().into_iter().filter_map(|(name, value)| {
+        let value = value.into_string().ok()?;
+        Some((name.into_string().ok()?, value))
+    });
+    texts.collect()
 }
 
 /// Returns the directory for the user's files: `$POSSE_HOME`, else `~/.posse`.

@@ -7,6 +7,7 @@ mod foreign;
 pub(crate) mod hooks;
 mod ignored;
 pub(crate) mod sandbox;
+pub(crate) mod servers;
 pub(crate) mod teams;
 pub(crate) mod ui;
 mod variables;
@@ -26,6 +27,7 @@ use self::agents::{AgentFlags, AgentSettings};
 use self::file::{Permissions, SettingsFile, TextOf};
 use self::hooks::SettingsHooks;
 use self::sandbox::SandboxSettings;
+use self::servers::ServerSettings;
 use self::teams::{Backend, TeamSettings};
 use self::ui::UiSettings;
 use super::kept_rules;
@@ -84,6 +86,8 @@ pub(crate) struct Settings {
     pub(crate) env: Vec<(OsString, OsString)>,
     /// The hooks of all layers.
     pub(crate) hooks: SettingsHooks,
+    /// Which MCP servers may be started.
+    pub(crate) servers: ServerSettings,
     /// Size of a prompt in tokens at which it is compacted, if set.
     pub(crate) compact_at: Option<u64>,
     /// The administrator or the user has switched bypassPermissions off.
@@ -174,6 +178,7 @@ impl Settings {
             sandbox: sandbox::settle(&layers, home.as_deref(), sandbox::of_environment()?),
             env: variables::settle(&layers),
             hooks: hooks::settle(&layers, source),
+            servers: servers::settle(&layers),
             compact_at: own(&layers, |file| file.compact_at).map(NonZeroU64::get),
             bypass_disabled: bypass_disabled(&layers).is_some(),
             warnings: Vec::new(),
@@ -185,6 +190,7 @@ impl Settings {
         settings
             .warnings
             .extend(settings.hooks.warnings(&places.trust));
+        settings.warnings.extend(settings.servers.warnings());
         let usual = own_mode(&layers).filter(|mode| is_looser(*mode) && *mode != settings.mode);
         let usual = usual.filter(|_| !places.trust.is_trusted());
         if let (Some(usual), None, None) = (usual, flags.mode, flags.kept_mode) {
@@ -285,7 +291,7 @@ impl Settings {
                 "permissions" => tightens,
                 "env" => layer.is_trusted_to_allow,
                 "hooks" => layer.is_accepted,
-                key => matches!(key, "agents" | "sandbox"),
+                key => matches!(key, "agents" | "sandbox" | servers::OF_REPOSITORY),
             });
             self.files.push(file);
             if layer.is_trusted_to_allow {

@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use super::search_paths::SearchPaths;
 
 /// Files of a project's `.claude` that posse reads, or that are nobody's business.
@@ -23,8 +21,6 @@ const KNOWN: [&str; 11] = [
     ".gitignore",
     ".DS_Store",
 ];
-/// Maximum size of a file that is read, in bytes.
-const MOST: u64 = 1 << 20;
 
 /// A file that posse does not use as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +66,7 @@ pub(super) fn files(places: &SearchPaths) -> Vec<UnusedFile> {
         return Vec::new();
     }
     let project = places.project();
-    let mut found: Vec<UnusedFile> = servers(&project.join(".mcp.json")).into_iter().collect();
+    let mut found = Vec::new();
     let directory = project.join(".claude");
     // The user's own directory has the other program's state in it.
     if places.home.as_deref() == Some(project) {
@@ -94,30 +90,6 @@ pub(super) fn files(places: &SearchPaths) -> Vec<UnusedFile> {
         }
     }
     found
-}
-
-/// Returns the MCP servers that a file names.
-fn servers(path: &Path) -> Option<UnusedFile> {
-    let about = std::fs::metadata(path).ok()?;
-    if !about.is_file() || about.len() > MOST {
-        return None;
-    }
-    let text = std::fs::read_to_string(path).ok()?;
-    let content: Value = serde_json::from_str(&text).unwrap_or_default();
-    let names: Vec<&str> = content["mcpServers"]
-        .as_object()
-        .into_iter()
-        .flat_map(|servers| servers.keys().map(String::as_str))
-        .collect();
-    let what = match names.is_empty() {
-        true => "any of it".to_owned(),
-        false => format!("the MCP servers {}", names.join(", ")),
-    };
-    Some(UnusedFile {
-        path: path.to_owned(),
-        what,
-        content: fingerprint(path, &text),
-    })
 }
 
 /// Returns a number that changes when the content does.

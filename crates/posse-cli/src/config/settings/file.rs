@@ -11,6 +11,7 @@ use super::agents::{self, AgentsFile};
 use super::foreign::{self, Foreign};
 use super::hooks::{self, HooksFile};
 use super::sandbox::{self, SandboxFile};
+use super::servers::{self, ServersFile};
 use super::teams::{self, TeamsFile};
 use super::ui::{self, UiSettings};
 use super::variables::VariablesFile;
@@ -49,6 +50,9 @@ pub(super) struct SettingsFile {
     /// Its hooks.
     #[serde(skip)]
     pub(super) hooks: HooksFile,
+    /// What it says about MCP servers.
+    #[serde(skip)]
+    pub(super) servers: ServersFile,
     /// How commands are confined.
     #[serde(skip)]
     pub(super) sandbox: SandboxFile,
@@ -120,7 +124,10 @@ impl Permissions {
 impl SettingsFile {
     /// Counts what only the administrator sets among what is not used.
     pub(super) fn leave_out_managed_keys(&mut self) {
-        for key in hooks::OF_ADMINISTRATOR {
+        for key in hooks::OF_ADMINISTRATOR
+            .into_iter()
+            .chain(servers::OF_ADMINISTRATOR)
+        {
             let foreign = &mut self.foreign;
             if let Some(at) = foreign.used.iter().position(|used| used == key) {
                 foreign.used.remove(at);
@@ -218,6 +225,7 @@ fn parse(path: &Path, text: &str) -> Result<SettingsFile, SettingsError> {
         .is_some_and(|directory| directory.ends_with(".claude"));
     file.foreign = foreign::read(&all, is_own);
     file.hooks = HooksFile::read(&all, &plain);
+    file.servers = ServersFile::read(&all, &plain);
     file.fingerprint = fingerprint(path, text);
     file.seen = Some(Fingerprint::of(FileKind::Settings, text));
     if is_own {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::hooks;
+use super::{hooks, servers};
 
 /// Keys that posse reads in every settings file, and the name of the schema.
 const COMMON: [&str; 4] = ["$schema", "env", "model", "permissions"];
@@ -33,7 +33,10 @@ pub(super) struct Foreign {
 pub(super) fn read(all: &Value, is_own: bool) -> Foreign {
     let keys = all.as_object().into_iter().flatten();
     let is_used = |key: &str| {
-        COMMON.contains(&key) || hooks::KEYS.contains(&key) || (is_own && OWN.contains(&key))
+        COMMON.contains(&key)
+            || hooks::KEYS.contains(&key)
+            || servers::KEYS.contains(&key)
+            || (is_own && OWN.contains(&key))
     };
     let mut keys: Vec<String> = keys
         .filter(|(key, value)| key.as_str() != "$schema" && !is_empty(value))
