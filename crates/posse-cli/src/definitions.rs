@@ -9,6 +9,7 @@ pub(crate) mod instructions;
 mod memory;
 mod place;
 mod scan;
+pub(crate) mod servers;
 pub(crate) mod skills;
 pub(crate) mod slash;
 pub(crate) mod teams;
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use posse_runtime::definition::agent_type::Definition;
 use posse_runtime::definition::agent_type::file;
+use posse_runtime::definition::server::AgentServer;
 use posse_runtime::definition::skill::Skill;
 use posse_runtime::hook::HookLayer;
 
@@ -323,6 +325,7 @@ impl DefinitionSet {
         };
         let (hooks, remarks) = front.read(hooks.as_ref(), places);
         definition.hooks = hooks;
+        definition.mcp_servers = declared_in(definition.mcp_servers, directory.source, &path, text);
         self.about_hooks.extend(remarks.iter().cloned());
         self.remarks.extend(remarks);
         Some(DefinitionEntry {
@@ -344,6 +347,20 @@ impl DefinitionSet {
         });
         self
     }
+}
+
+/// Returns the servers of an agent type with the place where they are declared.
+fn declared_in(
+    servers: Vec<AgentServer>,
+    source: DefinitionSource,
+    path: &Path,
+    text: &str,
+) -> Vec<AgentServer> {
+    let of_repository = source == DefinitionSource::Project;
+    let line = (!text.is_empty()).then(|| scan::line_of(text, "mcpServers"));
+    let servers = servers.into_iter();
+    let declared = servers.map(|it| it.declared_in(path.to_owned(), line, of_repository));
+    declared.collect()
 }
 
 /// Name of directories with agent types.

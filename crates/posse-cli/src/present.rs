@@ -12,6 +12,7 @@ pub(crate) mod hooks;
 pub(crate) mod model;
 pub(crate) mod permissions;
 pub(crate) mod question;
+pub(crate) mod servers;
 pub(crate) mod sessions;
 pub(crate) mod tasks;
 pub(crate) mod trust;

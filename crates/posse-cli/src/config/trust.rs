@@ -27,6 +27,8 @@ pub(crate) enum FileKind {
     /// Instructions for agents: AGENTS.md, CLAUDE.md, rules, and what they import.
     Memory,
     Settings,
+    /// An MCP server in `.mcp.json`.
+    Server,
 }
 
 impl FileKind {
@@ -45,6 +47,8 @@ impl FileKind {
             (Self::Memory, _) => "memory files",
             (Self::Settings, 1) => "settings file",
             (Self::Settings, _) => "settings files",
+            (Self::Server, 1) => "MCP server",
+            (Self::Server, _) => "MCP servers",
         }
     }
 }

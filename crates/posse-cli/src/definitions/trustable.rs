@@ -8,17 +8,20 @@ use posse_permission::Policy;
 use posse_port::tool::Workspace;
 
 use super::instructions::InstructionSources;
+use super::servers::{OF_PROJECT, ServerFlags, ServerSources, approved_as};
 use super::skills::SkillSources;
 use super::teams::TeamSources;
 use super::{AgentSources, DefinitionSet, DefinitionSource, HasName, InlineAgents};
 use crate::config::search_paths::SearchPaths;
+use crate::config::settings::servers::ServerSettings;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::config::trust::record::SeenFiles;
 use crate::config::trust::workspace::has_git;
 use crate::config::trust::{FileKind, FileState, LookedFile, Trust};
 
 /// Names whose directory has something that can count.
-const MARKS: [&str; 5] = [
+const MARKS: [&str; 6] = [
+    OF_PROJECT,
     ".posse",
     ".claude",
     "AGENTS.md",
@@ -143,7 +146,7 @@ fn look(places: &SearchPaths, names: &mut Names) {
     );
     let workspace = Workspace {
         cwd: places.cwd.clone(),
-        roots: vec![root],
+        roots: vec![root.clone()],
         spill: PathBuf::new(),
         home: places.home.clone(),
         mirror: None,
@@ -151,6 +154,7 @@ fn look(places: &SearchPaths, names: &mut Names) {
     };
     let policy = Arc::new(Policy::default());
     InstructionSources::new(places.clone(), policy, Arc::new(workspace)).survey();
+    note_servers(places, &root, names);
     // A file that is wrong is told when it is used; here it only matters which there are.
     let _ = Settings::load(places, FlagSettings::default());
 }
@@ -175,6 +179,25 @@ fn note<T: HasName>(loaded: &DefinitionSet<T>, root: &Path, names: &mut Names) {
         let replaced = others.find(|source| *source != DefinitionSource::Project);
         let noted = (name.to_owned(), replaced.filter(|_| is_used));
         names.insert(path.to_owned(), noted);
+    }
+}
+
+/// Notes what the servers of a repository run.
+fn note_servers(places: &SearchPaths, root: &Path, names: &mut Names) {
+    let sources = ServerSources {
+        places,
+        settings: &ServerSettings::default(),
+        flags: &ServerFlags::default(),
+        environment: BTreeMap::new(),
+    };
+    let set = sources.load().set;
+    let servers = set.all().chain(set.overridden());
+    for server in servers.filter(|server| server.origin.of_repository) {
+        let path = approved_as(&server.origin.file, &server.name);
+        if let Ok(path) = path.strip_prefix(root) {
+            let runs = format!("{} ({})", server.name, server.title());
+            names.insert(path.to_owned(), (runs, None));
+        }
     }
 }
 
