@@ -3,6 +3,7 @@
 //! This is the only room that names adapters: everything else knows ports.
 
 pub(crate) mod agent_args;
+mod config_value;
 pub(crate) mod directories;
 pub(crate) mod facts;
 pub(crate) mod file_watch;
@@ -27,6 +28,7 @@ pub(crate) mod rules;
 pub(crate) mod run_config;
 pub(crate) mod run_options;
 pub(crate) mod sandbox;
+pub(crate) mod servers;
 pub(crate) mod store;
 pub(crate) mod team_terms;
 pub(crate) mod tools;

@@ -15,6 +15,7 @@ use super::profile_args::PROGRAMS;
 use super::provider::ProviderArgs;
 use super::rules;
 use super::run_config::{ProcessPurpose, RunConfig, SessionChoice, SessionFlags};
+use super::servers::ServerArgs;
 use crate::config::search_paths::SettingSources;
 use crate::config::settings;
 use crate::config::settings::agents::{AgentFlags, BudgetError};
@@ -42,11 +43,13 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "NAMES", help_heading = PROGRAMS, hide_short_help = true)]
     pub(crate) tools: Option<String>,
     /// More settings, as JSON or in a file; they precede those of the user and the repository
-    #[arg(long, value_name = "FILE or JSON", value_parser = settings_value, help_heading = PROGRAMS, hide_short_help = true)]
+    #[arg(long, value_name = "FILE or JSON", value_parser = super::config_value::json_or_file, help_heading = PROGRAMS, hide_short_help = true)]
     pub(crate) settings: Option<String>,
     /// Which files to read, of user, project, local; "" for none [default: all]
     #[arg(long, value_name = "SOURCES", help_heading = PROGRAMS, hide_short_help = true)]
     pub(crate) setting_sources: Option<SettingSources>,
+    #[command(flatten)]
+    pub(crate) servers: ServerArgs,
     /// Additional directory that file tools may use; can be repeated
     #[arg(long, value_name = "DIR", value_parser = directory)]
     pub(crate) add_dir: Vec<PathBuf>,
@@ -124,6 +127,7 @@ impl AgentArgs {
                 tools: self.tools.as_deref().and_then(tool_names),
                 settings: self.settings.clone(),
                 sources: self.setting_sources.unwrap_or_default(),
+                servers: self.servers.flags(),
                 trusts: self.trust,
                 ..SessionFlags::default()
             },
@@ -202,17 +206,6 @@ fn permission_mode(word: &str) -> Result<ModeArg, UnknownMode> {
         Some(word) => Ok(ModeArg::Foreign(word)),
         None => word.parse().map(ModeArg::Known),
     }
-}
-
-/// Parses the value of `--settings`: a path becomes absolute, because the session and its panes may
-/// work elsewhere.
-fn settings_value(text: &str) -> std::io::Result<String> {
-    if text.trim_start().starts_with('{') {
-        return Ok(text.to_owned());
-    }
-    let path = std::path::absolute(text)?.into_os_string();
-    let is_odd = |_| std::io::Error::other("the name of the working directory is not text");
-    path.into_string().map_err(is_odd)
 }
 
 /// Returns the names of `--tools`; `None` for all tools.

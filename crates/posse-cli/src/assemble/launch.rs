@@ -114,6 +114,14 @@ fn flags(config: &RunConfig) -> anyhow::Result<Vec<OsString>> {
         .settings
         .iter()
         .for_each(|value| flags.add("--settings", value));
+    let servers = &config.flags.servers;
+    servers
+        .configs
+        .iter()
+        .for_each(|value| flags.add("--mcp-config", value));
+    if servers.is_strict {
+        flags.0.push("--strict-mcp-config".into());
+    }
     if config.flags.sources != SettingSources::default() {
         flags.add("--setting-sources", config.flags.sources.words().join(","));
     }
@@ -223,6 +231,9 @@ mod tests {
             r#"{"model": "x"}"#,
             "--setting-sources",
             "user",
+            "--mcp-config",
+            r#"{"mcpServers": {}}"#,
+            "--strict-mcp-config",
             "--add-dir",
             "/etc",
             "--max-tokens",
@@ -250,6 +261,8 @@ mod tests {
             ),
             (&here.flags.tools, &here.flags.settings, here.flags.sources)
         );
+        assert_eq!(there.flags.servers, here.flags.servers);
+        assert!(there.flags.servers.is_strict && there.flags.servers.configs.len() == 1);
         assert_eq!(there.add_dir, here.add_dir);
         assert_eq!(
             (there.limits.max_tokens, there.limits.budget.time),

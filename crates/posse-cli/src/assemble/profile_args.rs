@@ -4,7 +4,6 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use posse_port::model::{Effort, Thinking};
 use posse_protocol::PermissionMode;
 use posse_runtime::definition::output_schema::{OutputSchema, SchemaError};
-use serde_json::Value;
 
 /// The heading of flags that few people type.
 pub(crate) const PROGRAMS: &str = "For programs";
@@ -41,12 +40,6 @@ pub(crate) struct ProfileArgs {
     /// Accepted; posse retries with the session's model and does not change it
     #[arg(long, value_name = "MODEL", help_heading = PROGRAMS, hide_short_help = true)]
     fallback_model: Option<String>,
-    /// Accepted; posse does not use MCP servers yet
-    #[arg(long, value_name = "CONFIG", help_heading = PROGRAMS, hide_short_help = true)]
-    mcp_config: Vec<String>,
-    /// Accepted; posse does not use MCP servers yet
-    #[arg(long, help_heading = PROGRAMS, hide_short_help = true)]
-    strict_mcp_config: bool,
 }
 
 impl ProfileArgs {
@@ -74,30 +67,7 @@ impl ProfileArgs {
                 "--fallback-model {model} is not used: posse retries with the session's model"
             ));
         }
-        if !self.mcp_config.is_empty() {
-            let names = self.mcp_servers();
-            let names = match names.is_empty() {
-                true => self.mcp_config.join(", "),
-                false => names.join(", "),
-            };
-            lines.push(format!(
-                "--mcp-config is not used: posse has no MCP yet; without tools: {names}"
-            ));
-        }
         lines
-    }
-
-    /// Returns the names of the servers that `--mcp-config` gives as JSON.
-    pub(crate) fn mcp_servers(&self) -> Vec<String> {
-        let configs = self
-            .mcp_config
-            .iter()
-            .filter_map(|text| serde_json::from_str::<Value>(text).ok());
-        let names = |config: Value| {
-            let servers = config["mcpServers"].as_object().cloned();
-            servers.into_iter().flatten().map(|(name, _)| name)
-        };
-        configs.flat_map(names).collect()
     }
 }
 

@@ -17,6 +17,7 @@ use crate::config::settings::teams::Backend;
 use crate::config::store::StoreArgs;
 use crate::config::unsupported::WithoutGuards;
 use crate::definitions::InlineAgents;
+use crate::definitions::servers::ServerFlags;
 
 /// The session to continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +82,8 @@ pub(crate) struct SessionFlags {
     /// `--settings`: JSON, or the path of a file.
     pub(crate) settings: Option<String>,
     pub(crate) sources: SettingSources,
+    /// MCP servers of the command line.
+    pub(crate) servers: ServerFlags,
     pub(crate) profile: ProfileArgs,
     /// What to do if hooks that guard calls do not run.
     pub(crate) without_guards: WithoutGuards,
