@@ -14,6 +14,7 @@ pub(crate) mod guard;
 pub(crate) mod hooks;
 pub(crate) mod logout;
 pub(crate) mod mail;
+pub(crate) mod mcp;
 pub(crate) mod requests;
 pub(crate) mod run;
 pub(crate) mod schema;

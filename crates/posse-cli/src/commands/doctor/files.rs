@@ -4,13 +4,16 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use posse_runtime::definition::server::{DeclaredServer, ServerAdmission};
 use serde_json::json;
 
 use super::memory;
-use crate::config::environment::{posse_home, working_directory};
+use crate::config::environment::{self, posse_home, working_directory};
 use crate::config::look::keys;
+use crate::config::search_paths::SearchPaths;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::definitions::instructions::Fate;
+use crate::definitions::servers::{LoadedServers, ServerFlags, ServerSources};
 use crate::definitions::skills::SkillSources;
 use crate::definitions::{AgentSources, DefinitionSet, HasName, InlineAgents, Severity, shown};
 use crate::output::table::{Column, needed, table};
@@ -36,6 +39,7 @@ pub(super) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
         &AgentSources::at(&cwd, InlineAgents::default()).load(),
     ));
     rows.extend(of_definitions("skill", &SkillSources::at(&cwd).load()));
+    rows.extend(of_servers(&cwd, &settings));
     let memory = memory::found(&cwd, settings)?;
     rows.extend(memory.iter().map(|file| Row {
         state: match &file.fate {
@@ -99,6 +103,44 @@ fn of_settings(settings: &Settings) -> Vec<Row> {
         what: file.what.clone(),
     }));
     rows
+}
+
+/// Returns what becomes of MCP servers.
+fn of_servers(cwd: &Path, settings: &Settings) -> Vec<Row> {
+    let places = SearchPaths::at(cwd);
+    let sources = ServerSources {
+        places: &places,
+        settings: &settings.servers,
+        flags: &ServerFlags::default(),
+        environment: environment::texts(),
+    };
+    let LoadedServers { set, remarks } = sources.load();
+    let row = |server: &DeclaredServer, more: &str| {
+        let (state, why) = match &server.admission {
+            ServerAdmission::Admitted => ("used", more.to_owned()),
+            ServerAdmission::Waits { why } | ServerAdmission::Refused { why } => {
+                ("not used", format!(": {why}"))
+            }
+        };
+        let state = if more.is_empty() { state } else { "not used" };
+        Row {
+            state,
+            path: server.origin.file.clone(),
+            what: format!("MCP server {}{why}", server.name),
+        }
+    };
+    let known = set.all().map(|it| row(it, ""));
+    let overridden = set.overridden().iter();
+    let overridden = overridden.map(|it| row(it, "; another of that name counts"));
+    let wrong = remarks.into_iter().map(|remark| Row {
+        state: match remark.weight {
+            Severity::Error => "refused",
+            Severity::Warning | Severity::Note => "used",
+        },
+        path: remark.path,
+        what: remark.reason,
+    });
+    known.chain(overridden).chain(wrong).collect()
 }
 
 /// Returns what becomes of definitions.
