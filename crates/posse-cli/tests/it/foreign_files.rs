@@ -68,7 +68,6 @@ fn what_is_not_used_is_told_once_for_each_content_and_a_missing_guard_always() {
     let guard = "PreToolUse hooks of .claude/settings.json do not run";
     let files = [
         ".claude/settings.json: posse does not use statusLine",
-        ".mcp.json: posse does not use the MCP servers db, web",
         ".claude/output-styles: posse does not use any of it",
     ];
     let first = told(&project);
@@ -78,14 +77,10 @@ fn what_is_not_used_is_told_once_for_each_content_and_a_missing_guard_always() {
     let second = told(&project);
     assert!(!second.contains("posse does not use"), "{second}");
     assert!(second.contains(guard), "{second}");
-    write(
-        &project,
-        ".mcp.json",
-        r#"{"mcpServers": {"mail": {"command": "x"}}}"#,
-    );
+    write(&project, ".claude/plugins.json", "{}");
     let third = told(&project);
     assert_eq!(third.matches("posse does not use").count(), 1, "{third}");
-    assert!(third.contains("the MCP servers mail"), "{third}");
+    assert!(third.contains(".claude/plugins.json"), "{third}");
 }
 
 // proves FC-08 (part: programs)
@@ -215,7 +210,8 @@ fn doctor_lists_what_is_used_told_and_refused_file_by_file() {
             "skill pdf; another of that name counts",
         ),
         ("used", "docs/style.md", "memory"),
-        ("not used", ".mcp.json", "the MCP servers db, web"),
+        ("used", ".mcp.json", "MCP server db"),
+        ("used", ".mcp.json", "MCP server web"),
     ] {
         has(state, file, what);
     }
@@ -235,7 +231,7 @@ fn doctor_lists_what_is_used_told_and_refused_file_by_file() {
     let said = stdout(&project.run(&["doctor"]));
     for line in [
         "PreToolUse hooks of .claude/settings.json do not run",
-        ".mcp.json: posse does not use the MCP servers db, web",
+        ".claude/output-styles: posse does not use any of it",
         ".claude/settings.json: hooks, permissions",
     ] {
         assert!(said.contains(line), "{line}: {said}");

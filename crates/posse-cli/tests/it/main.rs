@@ -34,6 +34,7 @@ mod hooks;
 mod hosts;
 mod hour;
 mod mail;
+mod mcp;
 mod memory;
 mod model;
 mod panes;
