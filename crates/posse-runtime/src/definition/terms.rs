@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::definition::agent_type::Definition;
 use crate::definition::skill;
 use crate::definition::teammate::TeammateTerms;
-use crate::definition::tool_name::ASK;
+use crate::definition::tool_name::{ASK, CALL_TOOL, OF_SERVERS, TOOL_SEARCH, means};
 use posse_permission::{Rights, RuleError, RuleList};
 use posse_port::model::Effort;
 use posse_port::store::Origin;
@@ -155,13 +155,17 @@ impl Terms {
 
     /// Returns true if it has a tool that its parent has.
     pub(crate) fn has(&self, tool: &str) -> bool {
-        let named = |names: &[String]| names.iter().any(|name| name == tool);
+        let named = |names: &[String]| names.iter().any(|name| means(name, tool));
         let listed = self.tools.as_deref().is_none_or(named);
         let notes = self.notes.is_some() && NOTING.contains(&tool);
         let team = self.teammate.is_some() && TEAMWORK.contains(&tool);
         // Whatever an agent is for, it may ask, unless it shall have no tools at all.
         let asks = tool == ASK && self.tools.as_deref() != Some(&[]);
-        (listed || notes || team || asks) && !named(&self.disallowed)
+        // Tools of servers are reached by these two.
+        let of_servers = |names: &[String]| names.iter().any(|it| it.starts_with(OF_SERVERS));
+        let serves = [TOOL_SEARCH, CALL_TOOL].contains(&tool)
+            && self.tools.as_deref().is_some_and(of_servers);
+        (listed || notes || team || asks || serves) && !named(&self.disallowed)
     }
 
     /// Returns true if it hands in plans to a person: it is in plan mode, and its type names the tool.

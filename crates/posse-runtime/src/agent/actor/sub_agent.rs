@@ -16,6 +16,7 @@ use crate::agent::ending;
 use crate::agent::hooked_worktree::WorktreeHooks;
 use crate::agent::output::Output;
 use crate::agent::step::{Closing, Run as Tally};
+use crate::definition::tool_name::meant;
 use crate::live::registry::By;
 use crate::live::run::Run;
 use crate::live::stop;
@@ -369,11 +370,12 @@ pub(super) fn note_entry(actor: &mut Actor, entry: &Entry, began: Duration) {
                 note(&mut sub.output, &format!("{}\n", text.trim_end()));
             }
             ContentBlock::ToolUse { name, input, .. } => {
+                let (name, input) = meant(name, input);
                 note(
                     &mut sub.output,
                     &format!("→ {name} {}\n", text::summary(input.get())),
                 );
-                sub.last_tool = Some(name.clone());
+                sub.last_tool = Some(name.into_owned());
             }
             _ => {}
         }

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::agent::side_query::SideQueryError;
+use crate::definition::tool_name::meant;
 use crate::supervise::Calls;
 use posse_permission::{Consent, Rights, Verdict};
 use posse_port::clock::Clock;
@@ -65,6 +66,7 @@ impl SideTools {
             let ContentBlock::ToolUse { id, name, input } = block else {
                 continue;
             };
+            let (name, input) = &meant(name, input);
             let ran = match self.allowed(name, input) {
                 Ok((tools, rights, seen, intent)) => {
                     let context = ToolContext {
@@ -83,7 +85,7 @@ impl SideTools {
                         wants_answer: false,
                         cancel: cancel.child_token(),
                     };
-                    run(tools, name, input.clone(), context).await?
+                    run(tools, name, RawJson::clone(input), context).await?
                 }
                 Err(why) => Err(ToolError::Tell(why)),
             };

@@ -17,6 +17,7 @@ use posse_protocol::{
 
 use crate::agent::step::hooks::{BatchHooks, CallHooks, HookStage};
 use crate::agent::step::{Decision, Effect, ToolRun};
+use crate::definition::tool_name::meant;
 use crate::hook::answer::HookDecision;
 
 /// The open calls of a reply.
@@ -204,7 +205,8 @@ impl OpenCalls {
     ) -> Self {
         let uses = content.iter().filter_map(|block| match block {
             ContentBlock::ToolUse { id, name, input } => {
-                Some((id.clone(), name.clone(), input.clone()))
+                let (tool, input) = meant(name, input);
+                Some((id.clone(), tool.into_owned(), input.into_owned()))
             }
             _ => None,
         });
