@@ -1,4 +1,4 @@
-//! Lists that a model is offered and that change: agent types and skills. Pure.
+//! Lists that a model is offered and that change: agent types, skills and servers. Pure.
 
 use std::sync::Arc;
 
@@ -17,27 +17,40 @@ pub(crate) struct Offer {
     pub(crate) types: Option<String>,
     /// Skills that can be loaded.
     pub(crate) skills: Option<String>,
+    /// Servers with their names, if it can search for tools and was told of them.
+    pub(crate) servers: Option<Vec<(String, String)>>,
 }
 
 impl Offer {
-    /// Returns what a model with these tools is offered.
+    /// Returns what a model with these tools is offered by its tools' descriptions.
     pub(crate) fn of(tools: &Toolbox, types: &[Arc<Definition>], skills: &[Arc<Skill>]) -> Self {
         Self {
             types: tools.get(AGENT).map(|_| agent_tool::listing(types)),
             skills: tools
                 .get(SKILL)
                 .map(|_| prompt::skill::listing(&followable(skills, tools))),
+            servers: None,
         }
+    }
+
+    /// Adds the servers whose tools can be searched for.
+    pub(crate) fn with_servers(self, servers: Option<Vec<(String, String)>>) -> Self {
+        Self { servers, ..self }
     }
 
     /// Returns a fingerprint that differs if two offers differ to a model; none if nothing is
     /// offered.
     pub(crate) fn fingerprint(&self) -> Option<u64> {
-        let text = match (&self.types, &self.skills) {
-            (None, None) => return None,
-            (Some(types), None) => types.clone(),
+        let servers = self.servers.as_deref().unwrap_or_default();
+        let mut text = match (&self.types, &self.skills) {
+            (None, None) if servers.is_empty() => return None,
+            (types, None) => types.clone().unwrap_or_default(),
             (types, Some(skills)) => format!("{}\0{skills}", types.as_deref().unwrap_or_default()),
         };
+        for (_, entry) in servers {
+            text.push('\0');
+            text.push_str(entry);
+        }
         Some(xxhash_rust::xxh3::xxh3_64(text.as_bytes()))
     }
 
@@ -54,8 +67,29 @@ impl Offer {
         let told = [
             types.map(|list| prompt::types(list)),
             skills.map(|list| prompt::skill::changed(list)),
+            self.servers_news(known),
         ];
         told.into_iter().flatten().collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns what is told of servers: only those that are new or different.
+    fn servers_news(&self, known: Option<&Self>) -> Option<String> {
+        let known = known.and_then(|known| known.servers.as_deref());
+        let (known, now) = (
+            known.unwrap_or_default(),
+            self.servers.as_deref().unwrap_or_default(),
+        );
+        let is_new = |server: &&(String, String)| !known.contains(server);
+        let is_gone = |server: &&(String, String)| !now.iter().any(|(name, _)| *name == server.0);
+        let mut told: String = now
+            .iter()
+            .filter(is_new)
+            .map(|(_, entry)| entry.as_str())
+            .collect();
+        for (name, _) in known.iter().filter(is_gone) {
+            told.push_str(&prompt::served::removed(name));
+        }
+        (!told.is_empty()).then(|| prompt::served::changed(&told))
     }
 }
 
@@ -67,7 +101,33 @@ mod tests {
         Offer {
             types: types.map(str::to_owned),
             skills: skills.map(str::to_owned),
+            servers: None,
         }
+    }
+
+    #[test]
+    fn only_servers_that_have_changed_are_told() {
+        let servers = |entries: &[(&str, &str)]| {
+            let entries = entries.iter();
+            let entries = entries.map(|(name, entry)| ((*name).into(), (*entry).into()));
+            offer(Some("\n- a: x"), None).with_servers(Some(entries.collect()))
+        };
+        let before = servers(&[("s", "\n- s: x"), ("t", "\n- t: y")]);
+        let now = servers(&[("s", "\n- s: x"), ("u", "\n- u: z")]);
+        assert_ne!(before.fingerprint(), now.fingerprint());
+        let news = now.news(Some(&before));
+        assert!(
+            news.contains("- u: z") && news.contains("- t: not there"),
+            "{news}"
+        );
+        assert!(
+            !news.contains("- s: x") && !news.contains("- a: x"),
+            "{news}"
+        );
+        assert_eq!(now.news(Some(&now)), "");
+        let born = offer(Some("\n- a: x"), None);
+        assert!(!now.news(Some(&born)).contains("- a: x"));
+        assert_ne!(now.fingerprint(), born.fingerprint());
     }
 
     #[test]

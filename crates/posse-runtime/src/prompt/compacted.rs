@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use posse_protocol::{AgentId, RequestKind, RunFacts, RunKind, Task, TaskStatus, Team};
 
+use crate::prompt::loaded::tools_to_load_again;
 use crate::prompt::place::reminder;
 use crate::prompt::plan;
 use posse_port::store::OpenRequest;
@@ -33,8 +34,12 @@ pub struct Restated {
     pub runs: Vec<RunFacts>,
     /// Agent types that it can start, a line each; none if it can start none.
     pub types: Option<String>,
+    /// Names of the tools that it had loaded.
+    pub loaded: Vec<String>,
     /// Skills that it can load, a line each; none if it can load none.
     pub skills: Option<String>,
+    /// Servers whose tools it can load, a line each; none if it can load none.
+    pub servers: Option<String>,
     /// The agent itself.
     pub agent: Option<AgentId>,
     /// Task lists that concern it.
@@ -102,11 +107,17 @@ fn restated(known: &Restated) -> String {
     if let Some(types) = &known.types {
         text.push_str(&format!("Types of agents you can start:{types}\n"));
     }
+    if let Some(servers) = known.servers.as_ref().filter(|it| !it.is_empty()) {
+        text.push_str(&format!(
+            "Servers with tools that you can load again with ToolSearch:{servers}\n"
+        ));
+    }
     if let Some(skills) = known.skills.as_ref().filter(|skills| !skills.is_empty()) {
         text.push_str(&format!(
             "Skills you can load, including those you had loaded:{skills}\n"
         ));
     }
+    text.push_str(&tools_to_load_again(&known.loaded));
     text.trim_end().to_owned()
 }
 
