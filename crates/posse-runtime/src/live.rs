@@ -8,6 +8,7 @@ pub(crate) mod questions;
 pub(crate) mod registry;
 pub(crate) mod roster;
 pub(crate) mod run;
+pub mod servers;
 pub(crate) mod session;
 pub(crate) mod session_events;
 pub mod setup;

@@ -5,6 +5,7 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
 use crate::govern::Account;
+use crate::live::servers::ServerWatch;
 use posse_port::store::AgentRecord;
 
 /// Number of commands that may wait for an agent. A sender that finds the channel full waits.
@@ -20,6 +21,8 @@ pub struct Agent {
     pub unfinished: bool,
     /// Names of its tools.
     pub tools: Vec<String>,
+    /// Its servers.
+    pub servers: ServerWatch,
     /// The session's account: what this process has spent on it.
     pub account: Account,
     /// Accepts commands. When all handles are dropped, the agent finishes what it was told and

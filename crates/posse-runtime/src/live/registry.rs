@@ -20,6 +20,7 @@ use crate::live::follower::Followers;
 use crate::live::handle::{CommandSender, TellError};
 use crate::live::questions::SideQuestions;
 use crate::live::run::Run;
+use crate::live::servers::AgentServers;
 use crate::live::session::Session;
 use crate::live::skill_hooks::SkillHooks;
 use crate::live::viewers::Viewers;
@@ -77,6 +78,8 @@ pub(crate) struct LiveAgent {
     pub(crate) teammate: Option<Arc<TeamIdentity>>,
     /// Hooks of the skills that it has loaded.
     pub(crate) skill_hooks: Arc<SkillHooks>,
+    /// Servers that it uses, if there are any.
+    pub(crate) servers: Option<AgentServers>,
 }
 
 /// A live agent, and what changes about it.

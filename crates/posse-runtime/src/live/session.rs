@@ -12,6 +12,7 @@ use crate::definition::agent_type::Definition;
 use crate::definition::spawning::TeamBackend;
 use crate::govern::{Account, CacheWarmup, RunSlots};
 use crate::live::message_row::MessageRow;
+use crate::live::servers::SessionServers;
 use crate::live::session_events::SessionEvents;
 use crate::live::setup::{Approver, Setup};
 use posse_permission::Rights;
@@ -68,6 +69,8 @@ pub(crate) struct Session {
     pub(crate) halted: OnceLock<Outcome>,
     /// Messages between its teammates.
     pub(crate) message_row: Arc<MessageRow>,
+    /// Servers that its agents use.
+    pub(crate) servers: SessionServers,
     /// The prompt that is worked on, by which hooks know what belongs together.
     pub(crate) prompt: Mutex<Option<Uuid>>,
 }
