@@ -4,10 +4,12 @@ mod agent;
 mod ask_user_question;
 mod enter_plan_mode;
 mod send_message;
+mod served;
 pub(crate) mod skill;
 mod task_output;
 mod task_stop;
 pub(crate) mod team;
+mod tool_search;
 mod wait;
 mod watch;
 
@@ -27,10 +29,12 @@ use crate::toolset::agent::AgentTool;
 use crate::toolset::ask_user_question::AskUserQuestion;
 use crate::toolset::enter_plan_mode::EnterPlanMode;
 use crate::toolset::send_message::SendMessage;
+use crate::toolset::served::{CallTool, ServedTools};
 use crate::toolset::skill::SkillTool;
 use crate::toolset::task_output::TaskOutput;
 use crate::toolset::task_stop::TaskStop;
 use crate::toolset::team::{ExitPlanMode, Holder, PlanApprover, tools as team_tools};
+use crate::toolset::tool_search::ToolSearch;
 use crate::toolset::wait::Wait;
 pub(crate) use crate::toolset::watch::tell;
 use posse_port::tool::{Tool, Toolbox, typed};
@@ -59,11 +63,14 @@ impl AgentTools for Toolset {
         factory: &Arc<Factory>,
         agent: AgentId,
         setup: &Setup,
-        kind: ToolsOf<'_>,
+        of: ToolsOf<'_>,
     ) -> Toolbox {
-        match kind {
-            ToolsOf::Main { types } => tools_of_main(factory, agent, setup, types),
-            ToolsOf::Sub { terms, types } => tools_of_sub(factory, agent, setup, terms, types),
+        match of.terms {
+            // The descriptions of tools are part of the preamble, which a fork sends unchanged.
+            Some(terms) if terms.fork != Some(ForkOf::Main) => {
+                tools_of_sub(factory, agent, setup, terms, of)
+            }
+            _ => tools_of_main(factory, agent, setup, of),
         }
     }
 }
@@ -73,8 +80,9 @@ fn tools_of_main(
     factory: &Arc<Factory>,
     agent: AgentId,
     setup: &Setup,
-    types: &[Arc<Definition>],
+    of: ToolsOf<'_>,
 ) -> Toolbox {
+    let types = of.types.unwrap_or_default();
     let mut tools = setup.tools.clone();
     let may_start = setup.spawning.depth > 0;
     tools.extend(ways(
@@ -93,6 +101,7 @@ fn tools_of_main(
         typed(EnterPlanMode(planning.clone())),
         exit_plan_mode(planning),
     ]);
+    add_servers(factory, agent, of, &mut tools);
     tools.retain(|name| setup.tools.get(name).is_some() || !setup.policy.forbids_tool(name));
     tools.extend(skill_tool(factory, agent, setup, &tools));
     tools
@@ -105,12 +114,9 @@ fn tools_of_sub(
     agent: AgentId,
     setup: &Setup,
     terms: &Terms,
-    types: Option<&[Arc<Definition>]>,
+    of: ToolsOf<'_>,
 ) -> Toolbox {
-    if terms.fork == Some(ForkOf::Main) {
-        // The descriptions of tools are part of the preamble, which a fork sends unchanged.
-        return tools_of_main(factory, agent, setup, types.unwrap_or_default());
-    }
+    let types = of.types;
     let mut tools = setup.tools.clone();
     let holder = terms
         .teammate
@@ -132,6 +138,7 @@ fn tools_of_sub(
         let planning = caller(factory, agent, &tools);
         tools.extend([exit_plan_mode(planning)]);
     }
+    add_servers(factory, agent, of, &mut tools);
     tools.retain(|name| kept(name) && !setup.policy.forbids_tool(name));
     tools.extend(skill_tool(factory, agent, setup, &tools).filter(|_| kept(SKILL)));
     tools
@@ -178,6 +185,19 @@ fn ways(
     }
     tools.push(typed(AskUserQuestion));
     tools
+}
+
+/// Adds the tools of servers, and those by which models reach them.
+fn add_servers(factory: &Arc<Factory>, agent: AgentId, of: ToolsOf<'_>, tools: &mut Toolbox) {
+    if !of.has_servers {
+        return;
+    }
+    let caller = caller(factory, agent, tools);
+    tools.extend([typed(ToolSearch(caller.clone()))]);
+    if !factory.ports.model.loads_tools(of.model) {
+        tools.extend([typed(CallTool)]);
+    }
+    tools.set_more(Arc::new(ServedTools(caller)));
 }
 
 /// Returns the tool that loads skills, for an agent with these other tools.
