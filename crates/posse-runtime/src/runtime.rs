@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::definition::agent_type::Definition;
 use crate::session::assemble;
 use crate::session::branch::CopiedHistory;
 use crate::session::dispatch;
@@ -76,9 +77,9 @@ impl Runtime {
             &self.factory,
             id,
             &setup,
-            ToolsOf::Main { types: &types },
+            of_main(&types, &model, &setup),
         );
-        let told = Offer::of(&tools, &types, &loadable(&setup)).fingerprint();
+        let offer = Offer::of(&tools, &types, &loadable(&setup));
         let preamble = Preamble {
             model: model.clone(),
             tools: tools.specs(),
@@ -99,7 +100,9 @@ impl Runtime {
         };
         let parts = AgentParts {
             effort,
-            told,
+            told: offer.fingerprint(),
+            offer: Some(offer),
+            unborn: Some(Box::new(preamble)),
             ..AgentParts::born(identity, birth, self.factory.supervisor.room_for(id))
         };
         self.begin(parts, Seed::default(), setup, tools)
@@ -145,7 +148,7 @@ impl Runtime {
             mode: mode.unwrap_or(record.mode),
             ..AgentParts::taken(&taken, Some(alive), &*self.factory.ports.model)
         };
-        let tools = self.main_tools(record.agent, &setup);
+        let tools = self.main_tools(record.agent, &parts.model, &setup);
         // Before the inbox is read: mail that comes in between is then not missed.
         dispatch::start(&self.factory);
         let seed = Seed::of(&taken, &*self.factory.ports.model)?;
@@ -237,7 +240,7 @@ impl Runtime {
             told: session.types.filter(|_| copied == CopiedHistory::All),
             ..AgentParts::born(identity, birth, self.factory.supervisor.room_for(agent))
         };
-        let tools = self.main_tools(agent, &setup);
+        let tools = self.main_tools(agent, &parts.model, &setup);
         let agent = self.begin(parts, seed, setup, tools);
         Ok(Agent {
             found: Some(session),
@@ -324,6 +327,7 @@ impl Runtime {
     /// waits until they have released what they held.
     pub async fn shut_down(&self) {
         self.factory.supervisor.stop().await;
+        self.factory.ports.servers.end().await;
     }
 
     /// Assembles and starts a new main agent.
@@ -335,12 +339,22 @@ impl Runtime {
     }
 
     /// Returns the tools of a main agent.
-    fn main_tools(&self, agent: AgentId, setup: &Setup) -> Toolbox {
+    fn main_tools(&self, agent: AgentId, model: &str, setup: &Setup) -> Toolbox {
         let types = startable(setup);
-        let kind = ToolsOf::Main { types: &types };
+        let kind = of_main(&types, model, setup);
         self.factory
             .tools
             .for_agent(&self.factory, agent, setup, kind)
+    }
+}
+
+/// Returns what the tools of a main agent are made from.
+fn of_main<'a>(types: &'a [Arc<Definition>], model: &'a str, setup: &Setup) -> ToolsOf<'a> {
+    ToolsOf {
+        terms: None,
+        types: Some(types),
+        model,
+        has_servers: setup.spawning.servers.active().next().is_some(),
     }
 }
 

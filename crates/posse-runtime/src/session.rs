@@ -16,6 +16,7 @@ pub mod memory;
 pub(crate) mod recover;
 pub(crate) mod revive;
 pub mod route;
+pub(crate) mod servers;
 pub mod session_hooks;
 pub mod side_query;
 pub(crate) mod skill;

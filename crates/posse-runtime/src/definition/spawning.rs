@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::definition::catalogue::Catalogue;
 
 use crate::definition::instructions::SessionInstructions;
+use crate::definition::server::ServerSet;
 use crate::definition::skill::Skills;
 use crate::govern::Budgets;
 use crate::hook::HookBook;
@@ -33,6 +34,8 @@ pub struct Spawning {
     pub context: Arc<[String]>,
     /// Hooks of settings, for every agent.
     pub hooks: Arc<HookBook>,
+    /// MCP servers that are declared, those that may not be started as well.
+    pub servers: Arc<ServerSet>,
     /// Memory files; none if agents are told of none.
     pub instructions: Option<Arc<SessionInstructions>>,
     /// Maximum depth of agents; the main agent is at 0.

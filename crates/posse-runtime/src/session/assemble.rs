@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use posse_permission::Rights;
-use posse_port::model::{Attribution, Effort, Encoded, Model, ModelChoice};
+use posse_port::model::{Attribution, Effort, Encoded, Model, ModelChoice, Preamble};
 use posse_port::store::{Birth, Segment, StoreError, Taken, Transcript};
 use posse_port::tool::{KnownFiles, Toolbox, Workspace};
 use posse_protocol::{AgentId, Command, PermissionMode};
@@ -14,8 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::agent::actor::model::new_model;
 use crate::agent::actor::{
-    Actor, Advertised, Identity, Inbox, Prefix, Role, Spending, SubAgent, Teammate,
-    ToldInstructions, depart,
+    Actor, Advertised, Identity, Inbox, Prefix, Role, Spending, SubAgent, Teammate, depart,
 };
 use crate::agent::events::EventSink;
 use crate::agent::lifecycle::Lifecycle;
@@ -31,12 +30,15 @@ use crate::history::request_size::{RequestSize, last_request};
 use crate::history::restore::{current_preamble, last_reply, restore, waits};
 use crate::live::handle::{Agent, AgentHandle, COMMANDS, CommandSender};
 use crate::live::registry::{LiveAgent, Stop};
+use crate::live::servers::{AgentServers, ServerWatch, SessionServers};
 use crate::live::session::Session;
 use crate::live::session_events::SessionEvents;
 use crate::live::setup::Setup;
 use crate::live::wakeup::Wakeup;
 use crate::prompt;
+use crate::prompt::advertised::Offer;
 use crate::session::factory::Factory;
+use crate::session::servers;
 use crate::session::start_error::StartError;
 use crate::supervise::AliveGuard;
 
@@ -64,8 +66,12 @@ pub(crate) struct AgentParts {
     pub(crate) birth: Option<Box<Birth>>,
     /// Terms that were agreed with a sub-agent.
     pub(crate) terms: Option<Box<Terms>>,
-    /// Fingerprint of the agent types and skills that its model was told of last.
+    /// Fingerprint of the agent types, skills and servers that its model was told of last.
     pub(crate) told: Option<u64>,
+    /// What the preamble of a new agent offers.
+    pub(crate) offer: Option<Offer>,
+    /// What the preamble was made from, if it is made anew before the birth.
+    pub(crate) unborn: Option<Box<Preamble>>,
 }
 
 impl AgentParts {
@@ -84,6 +90,8 @@ impl AgentParts {
             birth: Some(Box::new(birth)),
             terms: None,
             told: None,
+            offer: None,
+            unborn: None,
         }
     }
 
@@ -117,6 +125,8 @@ impl AgentParts {
             birth: None,
             terms: None,
             told: record.types,
+            offer: None,
+            unborn: None,
         }
     }
 }
@@ -203,6 +213,8 @@ pub(crate) struct SubAgentParts {
     pub(crate) name: String,
     /// Its state as a member of a team, if it is a teammate.
     pub(crate) teammate: Option<Teammate>,
+    /// Its servers.
+    pub(crate) servers: Option<AgentServers>,
 }
 
 /// An agent that is assembled and not started, with the receiving end of its commands.
@@ -219,6 +231,7 @@ struct RoleParts {
     role: Role,
     output_schema: Option<OutputSchema>,
     name: Option<String>,
+    servers: Option<AgentServers>,
 }
 
 /// Checks that a transcript was encoded for the provider that this process uses: its stored bytes
@@ -277,8 +290,10 @@ pub(crate) fn assemble_root(
         expects: false.into(),
         halted: std::sync::OnceLock::new(),
         message_row: Arc::default(),
+        servers: SessionServers::default(),
         prompt: std::sync::Mutex::default(),
     });
+    let servers = servers::connect(factory, &session, id, &rights, (None, None));
     let stop = Stop::new(factory.supervisor.branch());
     let who = LiveAgent {
         session: Arc::clone(&session),
@@ -295,6 +310,7 @@ pub(crate) fn assemble_root(
         fork: false,
         teammate: None,
         skill_hooks: Arc::default(),
+        servers: servers.clone(),
     };
     // `enter` refuses only below a frozen parent, and a main agent has no parent.
     let wakeup = factory.registry.enter(id, who).unwrap_or_default();
@@ -324,8 +340,10 @@ pub(crate) fn assemble_root(
         role,
         output_schema,
         name,
+        servers,
     };
     let session_account = kind.account.clone();
+    let watch = ServerWatch::new(kind.servers.as_ref(), &factory.ports.clock);
     let mut actor = assemble(factory, parts, seed, setup, kind);
     if plans {
         actor.machine.tell(prompt::plan::begun());
@@ -336,6 +354,7 @@ pub(crate) fn assemble_root(
         found: None,
         unfinished: false,
         tools: names,
+        servers: watch,
         account: session_account,
         handle,
         events: heard,
@@ -361,6 +380,7 @@ pub(crate) fn assemble_sub(
         output_schema,
         name,
         teammate,
+        servers,
     } = below;
     let id = parts.identity.agent;
     let (commands, told) = mpsc::channel(COMMANDS);
@@ -383,6 +403,7 @@ pub(crate) fn assemble_sub(
             .is_some_and(|terms| terms.fork.is_some()),
         teammate: teammate.as_ref().map(|it| Arc::clone(&it.team_identity)),
         skill_hooks: Arc::default(),
+        servers: servers.clone(),
     };
     // Entered before anything of it is durable: a parent that is frozen meanwhile refuses it here,
     // and one that is frozen later finds it and stops it.
@@ -418,6 +439,7 @@ pub(crate) fn assemble_sub(
         role,
         output_schema,
         name,
+        servers,
     };
     Some((assemble(factory, parts, seed, setup, kind), told))
 }
@@ -441,6 +463,8 @@ fn assemble(
         segments,
         birth,
         told,
+        offer,
+        unborn,
         terms,
         ..
     } = parts;
@@ -454,6 +478,7 @@ fn assemble(
         role,
         output_schema,
         name,
+        servers,
     } = kind;
     let rights = Authority {
         agent: identity.agent,
@@ -465,6 +490,9 @@ fn assemble(
     };
     // A fork has its parent's system prompt, which may be older than this process.
     let is_new = birth.is_some() && seed.history.encoded_entries().is_empty();
+    if let Some(servers) = servers.as_ref().filter(|_| birth.is_none()) {
+        servers.begin_with(&born.bytes);
+    }
     let files = session.setup.spawning.instructions.as_ref();
     let begins_with = files
         .filter(|_| is_new)
@@ -508,6 +536,7 @@ fn assemble(
             attribution: Arc::new(attribution),
             preamble,
             born,
+            unborn,
             switch: None,
             segments,
             history: seed.history,
@@ -534,7 +563,7 @@ fn assemble(
         },
         machine,
         known_files: seed.seen,
-        advertised: Advertised::told(told, ToldInstructions::at_start(begins_with)),
+        advertised: Advertised::new((told, offer), servers, begins_with),
         tasks: std::collections::BTreeSet::new(),
         sink,
         stop,

@@ -31,6 +31,7 @@ use crate::definition::terms::Terms;
 use crate::govern::Account;
 use crate::history::fork_point::ForkPoint;
 use crate::live::run::Run;
+use crate::live::servers::AgentServers;
 use crate::live::session::{Common, Session};
 use crate::live::setup::{loadable, startable_at};
 use crate::prompt;
@@ -78,6 +79,8 @@ pub(crate) struct Plan {
     pub(crate) background: bool,
     /// The team that it joins, if it is a teammate.
     pub(crate) joins: Option<Box<Joins>>,
+    /// Its servers.
+    pub(crate) servers: Option<AgentServers>,
 }
 
 /// How a new teammate joins a team.
@@ -181,17 +184,20 @@ pub(crate) fn create_sub_agent(
         factory,
         agent,
         &plan.session.setup,
-        ToolsOf::Sub {
-            terms: &plan.terms,
+        ToolsOf {
+            terms: Some(&plan.terms),
             types: types.as_deref(),
+            model: &plan.model,
+            has_servers: plan.servers.is_some(),
         },
     );
-    let (preamble, warmup, told, segments) = match &plan.fork_point {
+    let (preamble, warmup, told, offer, segments) = match &plan.fork_point {
         Some(fork_point) => (
             // A fork sends its parent's bytes unchanged: only so are they read from the cache.
             fork_point.preamble.clone(),
             Some(fork_point.warmup()),
             fork_point.told,
+            None,
             fork_point.segments.clone(),
         ),
         None => {
@@ -199,9 +205,10 @@ pub(crate) fn create_sub_agent(
                 types.as_deref().unwrap_or_default(),
                 loadable(&plan.session.setup),
             );
-            let told = Offer::of(&tools, types, &skills).fingerprint();
+            let offer = Offer::of(&tools, types, &skills);
+            let told = offer.fingerprint();
             let Common { encoded, warmup } = preamble(factory, &plan, &tools, told);
-            (encoded, warmup, told, Vec::new())
+            (encoded, warmup, told, Some(offer), Vec::new())
         }
     };
     let run = Arc::new(Run::new(plan.facts(), Uuid::now_v7(), plan.background));
@@ -217,6 +224,7 @@ pub(crate) fn create_sub_agent(
         account,
         prompt,
         output_schema,
+        servers,
         ..
     } = plan;
     let name = origin
@@ -246,6 +254,7 @@ pub(crate) fn create_sub_agent(
     let parts = AgentParts {
         effort: terms.effort,
         told,
+        offer,
         terms: Some(Box::new(terms)),
         ..AgentParts::born(identity, birth, factory.supervisor.room_for(agent))
     };
@@ -262,6 +271,7 @@ pub(crate) fn create_sub_agent(
         output_schema,
         name,
         teammate: None,
+        servers,
     };
     let (mut actor, commands) = assemble::assemble_sub(factory, parts, seed, below)?;
     // Only now does the worktree belong to an agent; on every earlier return the guard gives it
@@ -287,16 +297,19 @@ pub(crate) async fn create_teammate(
         factory,
         agent,
         &plan.session.setup,
-        ToolsOf::Sub {
-            terms: &plan.terms,
+        ToolsOf {
+            terms: Some(&plan.terms),
             types: types.as_deref(),
+            model: &plan.model,
+            has_servers: plan.servers.is_some(),
         },
     );
     let (known, skills) = (
         types.as_deref().unwrap_or_default(),
         loadable(&plan.session.setup),
     );
-    let told = Offer::of(&tools, known, &skills).fingerprint();
+    let offer = Offer::of(&tools, known, &skills);
+    let told = offer.fingerprint();
     let Common {
         encoded: preamble,
         warmup,
@@ -357,6 +370,7 @@ pub(crate) async fn create_teammate(
         rights,
         account,
         prompt,
+        servers,
         ..
     } = plan;
     let turns = terms.turns;
@@ -372,6 +386,8 @@ pub(crate) async fn create_teammate(
         segments: Vec::new(),
         birth: None,
         told,
+        offer: Some(offer),
+        unborn: None,
         terms: Some(Box::new(terms)),
     };
     let output = Output::new(run.facts.output_file.clone());
@@ -389,6 +405,7 @@ pub(crate) async fn create_teammate(
         output_schema,
         name,
         teammate,
+        servers,
     };
     let (mut actor, commands) = assemble::assemble_sub(factory, parts, Seed::default(), below)
         .ok_or(SpawnError::Stopped)?;
@@ -506,7 +523,18 @@ fn preamble(factory: &Arc<Factory>, plan: &Plan, tools: &Toolbox, told: Option<u
         notes,
         ..
     } = plan;
-    let (effort, names) = (terms.effort, tools.names().join(","));
+    // A tool that its server wants to be known from the beginning is part of the birth.
+    let known = plan
+        .servers
+        .as_ref()
+        .map(|servers| servers.known(&session.setup.policy));
+    let known = known.unwrap_or_default();
+    let names = tools
+        .names()
+        .into_iter()
+        .chain(known.iter().map(|tool| &*tool.name));
+    let (effort, names) = (terms.effort, names.collect::<Vec<_>>().join(","));
+    let known_print = xxhash_rust::xxh3::xxh3_64(format!("{known:?}").as_bytes());
     let skills = skills_of(definition, session);
     let said = [
         Some(definition.prompt.as_str()),
@@ -517,7 +545,7 @@ fn preamble(factory: &Arc<Factory>, plan: &Plan, tools: &Toolbox, told: Option<u
     let said = said.map(|text| xxhash_rust::xxh3::xxh3_64(text.unwrap_or_default().as_bytes()));
     let team = plan.joins.is_some();
     let key = format!(
-        "{}\n{model}\n{effort:?}\n{names}\n{told:?}\n{said:?}\n{team}",
+        "{}\n{model}\n{effort:?}\n{names}\n{told:?}\n{said:?}\n{team}\n{known_print}",
         definition.name
     );
     session.preamble(key, || {
@@ -533,7 +561,8 @@ fn preamble(factory: &Arc<Factory>, plan: &Plan, tools: &Toolbox, told: Option<u
         system.extend(skills);
         system.extend(session.setup.spawning.context.iter().cloned());
         system.extend(notes.clone());
-        let (model, tools, thinking) = (model.clone(), tools.specs(), Thinking::Default);
+        let (model, mut tools, thinking) = (model.clone(), tools.specs(), Thinking::Default);
+        tools.extend(known);
         factory.ports.model.preamble(&Preamble {
             model,
             tools,

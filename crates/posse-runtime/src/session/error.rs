@@ -25,6 +25,8 @@ pub(crate) enum SpawnError {
     Terms(#[from] serde_json::Error),
     #[error("{0}")]
     Hook(String),
+    #[error("subagent_type: {kind} needs MCP servers that are not connected: {servers}")]
+    Servers { kind: String, servers: String },
     #[error("You are a fork: forks cannot start agents; do the work yourself.")]
     Fork,
     #[error("the agent that starts it has ended")]

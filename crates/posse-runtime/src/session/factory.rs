@@ -60,29 +60,25 @@ impl Factory {
 /// Makes the toolbox of an agent. A trait, because the tools start agents through the factory and
 /// live in a room above it.
 pub(crate) trait AgentTools: Send + Sync {
-    /// Returns the tools of an agent of this kind.
+    /// Returns the tools of an agent.
     fn for_agent(
         &self,
         factory: &Arc<Factory>,
         agent: AgentId,
         setup: &Setup,
-        kind: ToolsOf<'_>,
+        of: ToolsOf<'_>,
     ) -> Toolbox;
 }
 
-/// Kind of agent that tools are made for.
+/// The agent that tools are made for.
 #[derive(Clone, Copy)]
-pub(crate) enum ToolsOf<'a> {
-    /// A main agent, which may start these types.
-    Main {
-        /// Types that it may start.
-        types: &'a [Arc<Definition>],
-    },
-    /// A sub-agent.
-    Sub {
-        /// Terms that were agreed with it.
-        terms: &'a Terms,
-        /// Types that it may start; none if it is too deep to start any.
-        types: Option<&'a [Arc<Definition>]>,
-    },
+pub(crate) struct ToolsOf<'a> {
+    /// Terms that were agreed with a sub-agent; none for a main agent.
+    pub(crate) terms: Option<&'a Terms>,
+    /// Types that it may start; none if it is too deep to start any.
+    pub(crate) types: Option<&'a [Arc<Definition>]>,
+    /// Name of its model.
+    pub(crate) model: &'a str,
+    /// True if servers are declared for it.
+    pub(crate) has_servers: bool,
 }

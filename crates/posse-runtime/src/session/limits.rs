@@ -107,6 +107,7 @@ mod tests {
             implicit_fork: false,
             context: Arc::new([]),
             hooks: Arc::default(),
+            servers: Arc::default(),
             instructions: None,
             types: Arc::default(),
             skills: None,

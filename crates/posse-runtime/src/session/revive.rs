@@ -33,6 +33,7 @@ use crate::prompt;
 use crate::session::assemble::{AgentParts, Assembled, Seed, SubAgentParts};
 use crate::session::factory::{Factory, ToolsOf};
 use crate::session::recover::{depth, facts};
+use crate::session::servers;
 use crate::session::start_error::StartError;
 use crate::session::team::workers;
 use crate::session::workspace::workspace_again;
@@ -451,9 +452,12 @@ async fn rebuild(
             .as_ref()
             .map_or_else(|| record.path.clone(), ToString::to_string),
     };
+    let kind = session.definition(&facts.agent_type);
     let run = Arc::new(Run::new(facts, Uuid::now_v7(), true));
     let sub = SubAgent::new(run, parent, Output::new(output_file), String::new());
     let types = startable_at(depth, &session.setup, &terms);
+    let with = (Some(&terms), kind.as_deref());
+    let servers = servers::connect(factory, session, agent, &rights, with);
     let below = SubAgentParts {
         session: Arc::clone(session),
         sub,
@@ -470,9 +474,11 @@ async fn rebuild(
             factory,
             agent,
             &session.setup,
-            ToolsOf::Sub {
-                terms: &terms,
+            ToolsOf {
+                terms: Some(&terms),
                 types: types.as_deref(),
+                model: &parts.model,
+                has_servers: servers.is_some(),
             },
         ),
         turns: terms.turns,
@@ -485,6 +491,7 @@ async fn rebuild(
         name,
         teammate: team_identity
             .map(|team_identity| Teammate::new(team_identity, MemberChange::TakenOver)),
+        servers,
     };
     let seed = Seed::of(&taken, &*factory.ports.model)?;
     let frozen = || StoreError::BadStep("nothing more can be started".into());

@@ -88,12 +88,6 @@ pub fn route(
     let definition = named(types, wanted)
         .cloned()
         .ok_or_else(|| unknown(wanted, types))?;
-    if !definition.required_mcp_servers.is_empty() {
-        return Err(RouteError::ServersMissing {
-            name: definition.name.clone(),
-            servers: definition.required_mcp_servers.join(", "),
-        });
-    }
     let isolation = isolation(input)?.or(definition.isolation);
     if input.cwd.is_some() && isolation.is_some() {
         return Err(RouteError::CwdOfIsolated(definition.name.clone()));

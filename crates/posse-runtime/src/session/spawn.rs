@@ -39,6 +39,7 @@ use crate::session::factory::Factory;
 use crate::session::limits::Situation;
 use crate::session::memory::Loaded;
 use crate::session::route::{Teams, Teamwork, route};
+use crate::session::servers;
 use crate::session::workspace::workspace;
 use crate::session::worktree_guard::WorktreeGuard;
 use crate::session::{create, limits, memory, start_hooks};
@@ -234,6 +235,9 @@ async fn plan(
         .child(terms.mode, workspace)
         .map_err(|outside| SpawnError::Outside(outside.to_string()))?;
     terms.give(&rights)?;
+    let with = (Some(&terms), Some(&*route.definition));
+    let servers = servers::connect(factory, &session, agent, &rights, with);
+    servers::ready(factory, servers.as_ref(), &route.definition).await?;
     let preference = ModelPreference {
         forced: spawning.forced_model.as_deref(),
         call: input.model.as_deref(),
@@ -288,6 +292,7 @@ async fn plan(
         rights,
         terms,
         joins: joins.map(Box::new),
+        servers,
     };
     Ok((plan, worktree_guard, situation))
 }

@@ -34,8 +34,6 @@ pub enum RouteError {
     NoTypes(String),
     #[error("subagent_type: there is no {wanted}; there are {known}")]
     UnknownType { wanted: String, known: String },
-    #[error("subagent_type: {name} needs MCP servers that are not connected: {servers}")]
-    ServersMissing { name: String, servers: String },
     #[error("subagent_type: forks are denied by a permission rule")]
     ForksDenied,
     #[error(

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use crate::govern::{Account, Budgets, RunSlots};
 use crate::live::handle::AgentHandle;
 use crate::live::registry::By;
+use crate::live::servers::SessionServers;
 use crate::live::session::Session;
 use crate::live::session_events::SessionEvents;
 use crate::live::setup::Setup;
@@ -166,6 +167,7 @@ async fn foreign_tree(
         is_worker: matches!(members, Members::Raised { .. }),
         expects: false.into(),
         halted: std::sync::OnceLock::new(),
+        servers: SessionServers::default(),
         message_row: Arc::default(),
         prompt: std::sync::Mutex::default(),
         takes_over: match members {
