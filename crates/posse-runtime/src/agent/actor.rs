@@ -44,7 +44,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use posse_port::BoxFuture;
 use posse_port::Ports;
 use posse_port::clock::Clock;
-use posse_port::model::{Attribution, Encoded};
+use posse_port::model::{Attribution, Encoded, Preamble};
 use posse_port::store::{
     AgentState, Birth, CallKey, Charge, Epoch, MailFilter, Page, Segment, StoreError,
 };
@@ -64,6 +64,7 @@ use crate::agent::events::EventSink;
 use crate::agent::lifecycle::Lifecycle;
 use crate::agent::step::{Answered, Consequence, Decision, Input, Machine, RanFacts};
 use crate::definition::terms::Terms;
+use crate::definition::tool_name::OF_SERVERS;
 use crate::govern::{Account, CacheWarmup, RunPermit};
 use crate::history::History;
 use crate::history::cache_ttl::CacheTtl;
@@ -73,6 +74,7 @@ use crate::live::registry::{Registry, Stop};
 use crate::live::session::Session;
 use crate::live::setup::{Approver, Setup};
 use crate::live::wakeup::{WakeReason, WakeReasons, Wakeup};
+use crate::prompt;
 use crate::supervise::{AliveGuard, Supervisor};
 
 /// Time that tools have to end when they are told to; then they are aborted.
@@ -125,7 +127,7 @@ pub(crate) struct Actor {
     pub(crate) machine: Machine,
     /// Files it has read, against which edits are checked.
     pub(crate) known_files: KnownFiles,
-    /// Agent types, skills and memory files that its model was told of.
+    /// Agent types, skills, servers and memory files that its model was told of.
     pub(crate) advertised: Advertised,
     /// Tasks that it has claimed, with their lists.
     pub(crate) tasks: BTreeSet<(Option<Name>, TaskId)>,
@@ -195,6 +197,8 @@ pub(crate) struct Prefix {
     pub(crate) preamble: Encoded,
     /// The one that it was born with.
     pub(crate) born: Encoded,
+    /// What a main agent's was made from, until it is born.
+    pub(crate) unborn: Option<Box<Preamble>>,
     /// The model that it gets with the next entry about it.
     pub(crate) switch: Option<Box<ModelSwitch>>,
     /// Parts of other agents' histories that its own begins with.
@@ -558,7 +562,12 @@ impl Actor {
 
     /// Returns what a call of a tool means to do.
     pub(crate) fn intent(&self, tool: &str, input: &RawJson) -> Result<Intent, ToolError> {
-        self.setup.tools.intent(tool, input, &self.setup.workspace)
+        let tools = &self.setup.tools;
+        // Its definition stays in the history, whatever became of the tool.
+        if tool.starts_with(OF_SERVERS) && tools.get(tool).is_none() {
+            return Err(ToolError::Tell(prompt::served::gone(tool)));
+        }
+        tools.intent(tool, input, &self.setup.workspace)
     }
 }
 

@@ -8,13 +8,12 @@ use posse_protocol::{ContentBlock, EventKind, Name, PermissionMode, StopReason};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::work::{Compacted, ModelWork, Work};
-use crate::agent::actor::{Actor, hooks, tasks, wall_ms};
+use crate::agent::actor::{Actor, hooks, offer, tasks, wall_ms};
 use crate::agent::side_query::{SideQuery, SideQueryError, SideReply, SideTools};
 use crate::agent::step::{CompactionRequest, Input};
 use crate::history::request_size;
 use crate::history::request_size::RequestSize;
 use crate::live::roster;
-use crate::live::setup::{loadable, startable};
 use crate::prompt;
 use crate::prompt::advertised::Offer;
 use crate::prompt::side_query::SideInstruction;
@@ -49,10 +48,7 @@ pub(super) fn is_crowded(actor: &Actor) -> bool {
     let Some(most) = actor.setup.limits.compact_at.or_else(window) else {
         return false;
     };
-    let size = request_size::size(
-        &actor.prefix.preamble,
-        actor.prefix.history.encoded_entries(),
-    );
+    let size = request_size::of_history(&actor.prefix.preamble, &actor.prefix.history);
     let grown = (size.saturating_sub(actor.prefix.last_request.bytes) / TOKEN_BYTES) as u64;
     // Images have many bytes and few tokens, so what the provider has not counted yet adds at most
     // a tenth of the limit. If it is more after all, the provider refuses and the history is
@@ -240,14 +236,19 @@ pub(super) async fn restated(actor: &Actor) -> Result<prompt::Restated, StoreErr
         .iter()
         .map(|run| run.facts.clone())
         .collect();
-    let setup = &actor.session.setup;
-    let Offer { types, skills } =
-        Offer::of(&actor.setup.tools, &startable(setup), &loadable(setup));
+    let Offer {
+        types,
+        skills,
+        servers,
+    } = offer::offer(actor);
+    let loaded = actor.prefix.history.loaded().tools().iter();
     Ok(prompt::Restated {
         files: actor.known_files.paths(),
         runs,
         types,
         skills,
+        loaded: loaded.map(|tool| tool.name.clone()).collect(),
+        servers: servers.map(|servers| servers.into_iter().map(|(_, entry)| entry).collect()),
         agent: Some(agent),
         lists: roster::lists(&*actor.ports.store, realm, agent).await?,
         requests: actor

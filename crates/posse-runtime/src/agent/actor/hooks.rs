@@ -226,6 +226,15 @@ fn add_facts(actor: &Actor, request: &mut HookRequest) {
         own.insert("teammate_name".into(), json!(identity.name.to_string()));
         own.insert("team_name".into(), json!(identity.team.to_string()));
     }
+    let of_tool = matches!(
+        request.event,
+        HookEvent::PreToolUse | HookEvent::PostToolUse | HookEvent::PostToolUseFailure
+    );
+    let servers = actor.advertised.servers.as_ref().filter(|_| of_tool);
+    if let Some((name, source)) = servers.and_then(|servers| servers.origin(&request.about)) {
+        let server = json!({ "name": name, "source": source.as_str() });
+        request.own.insert("mcp_server".into(), server);
+    }
     if !matches!(request.event, HookEvent::Stop | HookEvent::SubagentStop) {
         return;
     }

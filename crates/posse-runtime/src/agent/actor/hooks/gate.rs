@@ -65,6 +65,9 @@ pub(in crate::agent::actor) fn gate(
 
 /// Returns true if a command has hooks that decide about it.
 fn is_gated(actor: &Actor, command: &Command, work: &Work) -> bool {
+    if !work.hooks.started && waits_for_servers(actor) {
+        return true;
+    }
     let hooks = now(actor, work);
     let starts =
         !work.hooks.started && (hooks.has(HookEvent::SessionStart) || preparation(actor).is_some());
@@ -76,6 +79,12 @@ fn is_gated(actor: &Actor, command: &Command, work: &Work) -> bool {
         _ => false,
     };
     starts || prompts
+}
+
+/// Returns true if servers are still being connected which a first call waits for.
+fn waits_for_servers(actor: &Actor) -> bool {
+    let servers = actor.advertised.servers.as_ref();
+    servers.is_some_and(|servers| servers.set.is_waited_for(&*actor.ports.clock))
 }
 
 /// Runs the hooks of the next command that waits.
@@ -101,7 +110,16 @@ pub(super) fn next_gated(actor: &mut Actor, work: &mut Work) {
     if start.is_some() && trigger.is_some() && !hooks.has(HookEvent::Setup) {
         command::warn(actor, prompt::hook::NO_SETUP.into());
     }
+    let servers = actor.advertised.servers.clone().filter(|_| start.is_some());
+    let clock = Arc::clone(&actor.ports.clock);
     work.hooks.gate.start((), move |cancel| async move {
+        if let Some(servers) = servers {
+            tokio::select! {
+                biased;
+                () = servers.set.first_wait(&*clock) => {}
+                () = cancel.cancelled() => {}
+            }
+        }
         let mut gate = PromptGate {
             host,
             book,
