@@ -196,6 +196,7 @@ impl Rig {
             prices: Arc::new(PriceList::built_in()?),
             memory: Arc::new(SystemMemory),
             hooks: Arc::new(posse_port::hooks::NoHooks),
+            servers: Arc::new(posse_port::servers::NoServers),
             worktrees: Arc::new(posse_tools::GitWorktrees::new(self.worktrees())),
         }))
     }
@@ -225,6 +226,7 @@ pub fn spawning() -> Spawning {
         dirty: Default::default(),
         context: Arc::new([]),
         hooks: Arc::default(),
+        servers: Arc::default(),
         instructions: None,
         depth: 3,
         running: 64,

@@ -95,6 +95,7 @@ impl TestRuntime {
             prices: Arc::new(PriceList::built_in()?),
             memory: Arc::new(SystemMemory),
             hooks: Arc::new(posse_port::hooks::NoHooks),
+            servers: Arc::new(posse_port::servers::NoServers),
             worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
         });
         let cwd = work.canonicalize()?;

@@ -76,6 +76,7 @@ impl Ground {
             clock,
             prices: Arc::new(PriceList::built_in()?),
             memory: Arc::new(SystemMemory),
+            servers: Arc::new(posse_port::servers::NoServers),
             hooks: runner,
             worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
         });

@@ -39,6 +39,7 @@ pub(crate) fn runtime(model: Arc<dyn Model>, directory: &Path) -> Result<Runtime
         prices: Arc::new(PriceList::built_in()?),
         memory: Arc::new(SystemMemory),
         hooks: Arc::new(posse_port::hooks::NoHooks),
+        servers: Arc::new(posse_port::servers::NoServers),
         worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
     }))
 }
@@ -184,6 +185,7 @@ pub(crate) fn step(id: AgentId, turn: u64, reply: bool) -> Step {
                 EntryKind::Prompt
             },
             head: None,
+            loaded: None,
             encoded,
             checksum: seq,
             reply: reply.then(|| FACTS.clone()),

@@ -517,6 +517,7 @@ async fn nobody_waits_for_the_clean_up_of_a_worktree() {
         prices: Arc::new(PriceList::built_in().unwrap()),
         memory: Arc::new(SystemMemory),
         hooks: Arc::new(posse_port::hooks::NoHooks),
+        servers: Arc::new(posse_port::servers::NoServers),
         worktrees: Arc::new(Slow {
             git: posse_tools::GitWorktrees::new(rig.worktrees()),
             gate: Arc::clone(&gate),

@@ -256,6 +256,7 @@ async fn bytes_of_another_dialect_are_not_sent() {
         prices: Arc::new(PriceList::built_in().unwrap()),
         memory: Arc::new(SystemMemory),
         hooks: Arc::new(posse_port::hooks::NoHooks),
+        servers: Arc::new(posse_port::servers::NoServers),
         worktrees: Arc::new(posse_tools::GitWorktrees::new(rig.worktrees())),
     });
     let refused = runtime.ask(agent.id, "why?", options()).await.unwrap_err();

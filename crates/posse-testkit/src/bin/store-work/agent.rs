@@ -46,6 +46,7 @@ pub(crate) async fn run(
         prices: Arc::new(posse_model::price::PriceList::built_in()?),
         memory: Arc::new(SystemMemory),
         hooks: Arc::new(posse_port::hooks::NoHooks),
+        servers: Arc::new(posse_port::servers::NoServers),
         worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
     });
     let profile = AgentProfile {
