@@ -324,15 +324,16 @@ async fn all_who_became_idle_meanwhile_are_told_of_at_once() {
     let (ready, hold) = (rig.work().join("ready"), rig.work().join("hold"));
     let up = tokio::task::spawn_blocking(move || std::fs::read(ready));
     let mut agent = rig.prompted("go").await.unwrap();
-    let root = agent.id;
     up.await.unwrap().unwrap();
-    let idle = async || {
-        let mails = inbox(&rig, root, root).await.into_iter();
-        mails.filter(|mail| mail.kind == MailKind::Idle).count()
-    };
-    while idle().await < 3 {
-        tokio::task::yield_now().await;
-    }
+    // That mail is stored is not enough: the main agent has to know of it before it goes on.
+    let mut idle = 0;
+    until(&mut agent, |event| {
+        idle += usize::from(
+            member_news(event).is_some_and(|news| matches!(news.what, MemberChange::Idle(_))),
+        );
+        idle == 3
+    })
+    .await;
     tokio::task::spawn_blocking(move || std::fs::write(hold, "go on\n"))
         .await
         .unwrap()
