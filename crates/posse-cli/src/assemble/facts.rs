@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use posse_protocol::{AgentId, PermissionMode};
+use posse_runtime::live::servers::ServerWatch;
 
 use crate::config::unsupported::MissingGuard;
 
@@ -27,8 +28,8 @@ pub(crate) struct SessionFacts {
     pub(crate) commands: Vec<String>,
     /// bypassPermissions is switched off by settings.
     pub(crate) bypass_disabled: bool,
-    /// MCP servers that were asked for, which posse does not use yet.
-    pub(crate) mcp_servers: Vec<String>,
+    /// Its MCP servers.
+    pub(crate) servers: ServerWatch,
     /// The mode it starts in.
     pub(crate) mode: PermissionMode,
     /// The variable that the key comes from; `None` if there is no key.

@@ -7,21 +7,19 @@ use std::sync::Arc;
 use posse_port::hooks::HookRunner;
 use posse_runtime::definition::skill::Skill;
 use posse_runtime::hook::{Hook, HookAction, HookSet, HookState};
-use posse_tools::{Sandbox, SystemHooks};
+use posse_tools::{SystemHooks, SystemProcesses};
 
-use super::tools;
 use crate::config::hook_programs::ProgramSearch;
 use crate::config::settings::hooks::SettingsHooks;
 use crate::config::unsupported::MissingGuard;
 use crate::definitions::DefinitionSet;
 
-/// Returns what runs hooks. What a repository declares runs in `sandbox`; without one it is not held.
-/// Functions of the program that drives posse are asked by `callbacks`.
+/// Returns what runs hooks. What a repository declares runs in the sandbox of `processes`; without one
+/// it is not held. Functions of the program that drives posse are asked by `callbacks`.
 pub(crate) fn runner(
-    sandbox: Option<Sandbox>,
+    processes: SystemProcesses,
     callbacks: Option<Arc<dyn HookRunner>>,
 ) -> Arc<dyn HookRunner> {
-    let processes = tools::processes(sandbox, Vec::new());
     // Headers name variables; what is no text cannot stand in one.
     let environment = std::env::vars_os().filter_map(|(name, value)| {
         let value = value.into_string().ok()?;

@@ -11,6 +11,7 @@ use posse_port::clock::SystemClock;
 use posse_port::hooks::HookRunner;
 use posse_port::memory::SystemMemory;
 use posse_port::price::Prices;
+use posse_port::servers::Servers;
 use posse_port::store::{AgentRecord, Store, StoreError};
 use posse_port::tool::Workspace;
 use posse_protocol::{AgentId, PermissionMode, Usage};
@@ -20,10 +21,11 @@ use posse_runtime::definition::spawning::Spawning;
 use posse_runtime::definition::spawning::{TeamBackend, Teaming};
 use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::handle::Agent;
+use posse_runtime::live::servers::ServerWatch;
 use posse_runtime::live::setup::{AgentProfile, Limits, Setup};
 use posse_runtime::prompt::instructions::from_start;
 use posse_runtime::runtime::Runtime;
-use posse_tools::GitWorktrees;
+use posse_tools::{GitWorktrees, McpServers};
 use tokio::sync::oneshot;
 
 use super::facts::SessionFacts;
@@ -31,8 +33,8 @@ use super::hook_watch::LiveHooks;
 use super::provider::{self, ChosenModel, ModelFallback};
 use super::run_config::{ProcessPurpose, RunConfig, SessionChoice};
 use super::trust_gate::TrustGate;
-use super::{directories, hooks, own_worktrees, sandbox, store, team_terms, tools, unsupported};
-use super::{launch, panes, prompt, waiting_files, worktree_sweep};
+use super::{directories, hooks, own_worktrees, sandbox, servers, store, team_terms, tools};
+use super::{launch, panes, prompt, unsupported, waiting_files, worktree_sweep};
 use crate::config::hook_programs::ProgramSearch;
 use crate::config::search_paths::SearchPaths;
 use crate::config::settings::agents::ImplicitFork;
@@ -127,7 +129,7 @@ impl SessionContext {
             skills: loadable.map(|skill| skill.name.clone()).collect(),
             commands: self.slash.names(),
             bypass_disabled: self.settings.bypass_disabled,
-            mcp_servers: Vec::new(),
+            servers: ServerWatch::default(),
             mode: self.settings.mode,
             key_source: self.key_source,
             retries: self.retries,
@@ -183,7 +185,7 @@ pub(crate) async fn open(config: RunConfig) -> anyhow::Result<Started> {
     };
     let again = store_choice::in_store(again, &config.store);
     let facts = SessionFacts {
-        mcp_servers: config.flags.profile.mcp_servers(),
+        servers: agent.servers.clone(),
         ..context.facts(agent.id, agent.tools.clone(), again)
     };
     let SessionContext {
@@ -313,9 +315,11 @@ pub(crate) fn runtime_parts(
     let callbacks = callbacks.map(|program| Arc::clone(&program.runner));
     let meant = store_choice::meant_store(&config.store)?;
     let sandbox = sandbox::sandbox(sandbox, &[], meant.place.file());
-    let hooks = hooks::runner(sandbox, callbacks);
+    let processes = tools::processes(sandbox, Vec::new());
+    let servers = Arc::new(McpServers::new(Arc::new(processes.clone())));
+    let hooks = hooks::runner(processes, callbacks);
     let store = Arc::clone(&store.store);
-    RuntimeParts::new(chosen, store, hooks, config.flags.trusts)
+    RuntimeParts::new(chosen, store, hooks, servers, config.flags.trusts)
 }
 
 impl RuntimeParts {
@@ -325,6 +329,7 @@ impl RuntimeParts {
         chosen: ChosenModel,
         store: Arc<dyn Store>,
         hooks: Arc<dyn HookRunner>,
+        servers: Arc<dyn Servers>,
         trusts: bool,
     ) -> anyhow::Result<Self> {
         let prices = Arc::new(provider::prices()?);
@@ -332,6 +337,7 @@ impl RuntimeParts {
         let worktrees = own_worktrees::own_worktrees()?.behind(gate);
         let ports = Ports {
             hooks,
+            servers,
             model: Arc::from(chosen.model),
             store,
             clock: Arc::new(SystemClock::default()),
@@ -401,6 +407,7 @@ fn session_parts(
     warn(&live);
     warn(&skills);
     warn(&memory);
+    let servers = servers::load(&places, settings, &config.flags.servers);
     waiting_files::tell(&settings.trust);
     let mut setup = setup(config, settings, workspace)?;
     let flag = config.flags.settings.clone();
@@ -413,6 +420,7 @@ fn session_parts(
         program.unwrap_or_default(),
         config.flags.prepares,
     );
+    setup.spawning.servers = Arc::new(servers);
     setup.spawning.hooks = Arc::clone(&live_hooks.book);
     setup.spawning.types = live.catalogue.clone();
     setup.spawning.skills = Some(skills.catalogue.clone());
@@ -702,6 +710,7 @@ fn spawning(settings: &Settings) -> Spawning {
         dirty: agents.dirty,
         context: Arc::default(),
         hooks: Arc::default(),
+        servers: Arc::default(),
         instructions: None,
         depth: agents.depth,
         running: agents.running,

@@ -26,7 +26,7 @@ pub(crate) fn tools(settings: &Settings, sandbox: Option<Sandbox>, trusts: bool)
 }
 
 /// Returns what starts programs, with the watchdog of this process.
-pub(super) fn processes(
+pub(crate) fn processes(
     sandbox: Option<Sandbox>,
     variables: Vec<(OsString, OsString)>,
 ) -> SystemProcesses {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use posse_port::hooks::NoHooks;
 use posse_port::in_a_line;
 use posse_port::model::{ModelError, ModelEvent};
+use posse_port::servers::NoServers;
 use posse_port::store::AgentRecord;
 use posse_protocol::{Cost, Purpose, Usage};
 use posse_runtime::agent::SideQueryError;
@@ -87,7 +88,8 @@ impl AskCommand {
             let purpose = asked.purpose();
             let shown = Arc::new(Mutex::new(AnswerWriter::new(AnswerForm::of(self.json))));
             let asking = ask(
-                RuntimeParts::new(chosen, store, Arc::new(NoHooks), false)?.runtime,
+                RuntimeParts::new(chosen, store, Arc::new(NoHooks), Arc::new(NoServers), false)?
+                    .runtime,
                 &session,
                 asked,
                 &shown,

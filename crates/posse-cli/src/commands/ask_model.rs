@@ -93,6 +93,7 @@ impl AskModelCommand {
         let entries = [chosen.model.entry(&Message::user(question))];
         let body = chosen.model.body(&Request {
             preamble: &preamble,
+            loaded: &[],
             entries: &entries,
             marks: &[],
             max_tokens: self.max_tokens,

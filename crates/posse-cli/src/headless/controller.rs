@@ -205,6 +205,11 @@ impl Controller {
         }
     }
 
+    /// Waits until the first output can be made.
+    pub(crate) async fn ready(&self) {
+        self.renderer.ready().await;
+    }
+
     /// Returns the first output.
     pub(crate) fn greet(&self) -> Vec<OutputItem> {
         self.renderer.greet()

@@ -84,7 +84,15 @@ pub(crate) async fn run(
     let mut sending: Option<Sending> = None;
     let mut wait: Option<NumberedWait> = None;
     let mut swept = Some(swept);
+    // The first line says which servers are there. Who stops posse does not wait for them.
+    let is_stopped = tokio::select! {
+        () = controller.ready() => false,
+        () = signals.next() => true,
+    };
     writer.say(controller.greet());
+    if is_stopped {
+        writer.say(controller.signal());
+    }
     while !controller.must_leave() {
         writer.say(controller.state().into_iter().collect());
         // One command at a time, so that they arrive in their order.

@@ -27,7 +27,7 @@ pub(crate) fn facts() -> SessionFacts {
         skills: vec!["pdf".into()],
         commands: vec!["pdf".into(), "compact".into()],
         bypass_disabled: false,
-        mcp_servers: Vec::new(),
+        servers: Default::default(),
         mode: PermissionMode::Default,
         key_source: None,
         missing_guards: Vec::new(),

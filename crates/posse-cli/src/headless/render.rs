@@ -78,6 +78,13 @@ impl Renderer {
         }
     }
 
+    /// Waits until the first output can be made.
+    pub(crate) async fn ready(&self) {
+        if let Self::Lines(lines) = self {
+            lines.ready().await;
+        }
+    }
+
     /// Returns the first output.
     pub(crate) fn greet(&self) -> Vec<OutputItem> {
         match self {

@@ -119,7 +119,7 @@ impl TryHooks {
         };
         let input = payload(event, &facts, own);
         let sandbox = sandbox::sandbox(&here.settings.sandbox, &[], None);
-        let runner = hooks::runner(sandbox, None);
+        let runner = hooks::runner(tools::processes(sandbox, Vec::new()), None);
         let mut tried = Vec::new();
         for hook in matched.hooks {
             let returned = match target(&hook, &here.cwd, None) {

@@ -50,11 +50,15 @@ impl JsonLines {
         self.prompts.push_back(prompt);
     }
 
+    /// Waits until it is known which servers are there.
+    pub(crate) async fn ready(&self) {
+        self.facts.servers.first_wait().await;
+    }
+
     /// Returns the first line, which describes the session.
     pub(crate) fn init(&self) -> Value {
         let facts = &self.facts;
-        let server = |name| json!({"name": name, "status": "failed"});
-        let servers: Vec<Value> = facts.mcp_servers.iter().map(server).collect();
+        let servers = result::servers(&facts.servers);
         let mut init = json!({
             "type": "system", "subtype": "init",
             "cwd": facts.cwd.to_string_lossy(), "tools": facts.tools, "mcp_servers": servers, "model": facts.model,

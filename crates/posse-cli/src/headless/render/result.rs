@@ -1,6 +1,8 @@
 //! The result of a run: the JSON object, the exit code, and the text for people.
 
+use posse_port::servers::ServerState;
 use posse_protocol::{Cost, FaultClass, Limit, Misses, Outcome, RunEnd, Spent, Usage};
+use posse_runtime::live::servers::ServerWatch;
 use serde_json::{Map, Value, json};
 
 use super::progress::grouped;
@@ -49,10 +51,26 @@ pub(crate) fn result(facts: &SessionFacts, end: &RunEnd) -> Value {
     });
     result["permission_denials"] = Value::from(denials.collect::<Vec<_>>());
     result["session_id"] = json!(facts.session);
+    let servers = servers(&facts.servers);
+    if !servers.is_empty() {
+        result["mcp_servers"] = servers.into();
+    }
     if !facts.missing_guards.is_empty() {
         result["missing_guards"] = missing_guards(facts);
     }
     result
+}
+
+/// Returns the MCP servers, and whether they are connected.
+pub(super) fn servers(watch: &ServerWatch) -> Vec<Value> {
+    let server = |(name, state)| match state {
+        ServerState::Pending => json!({"name": name, "status": "pending"}),
+        ServerState::Connected(_) => json!({"name": name, "status": "connected"}),
+        ServerState::Failed { why, .. } => {
+            json!({"name": name, "status": "failed", "error": why})
+        }
+    };
+    watch.now().into_iter().map(server).collect()
 }
 
 /// Returns the hooks that would have guarded calls, and do not run.
