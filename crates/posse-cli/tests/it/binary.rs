@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use serde_json::Value;
+
 /// The binary, in an environment without keys and with a home of its own.
 pub(crate) fn posse() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_posse"));
@@ -89,6 +91,21 @@ impl Project {
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.posse(arguments).output().unwrap()
+    }
+
+    /// The requests that its scripted model has got.
+    pub(crate) fn requests(&self) -> Vec<Value> {
+        let output = Command::new("curl")
+            .args(["-s", &format!("{}/_scripted/requests", self.url())])
+            .output()
+            .unwrap();
+        let mut all: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+        for request in &mut all {
+            if let Some(body) = request["body"].as_str() {
+                request["body"] = serde_json::from_str(body).unwrap();
+            }
+        }
+        all
     }
 }
 

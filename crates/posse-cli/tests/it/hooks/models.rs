@@ -54,17 +54,7 @@ fn run(project: &Project) -> (Option<i32>, Value, String) {
 
 /// The requests that the model has got.
 pub(super) fn requests(project: &Project) -> Vec<Value> {
-    let output = std::process::Command::new("curl")
-        .args(["-s", &format!("{}/_scripted/requests", project.url())])
-        .output()
-        .unwrap();
-    let mut all: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
-    for request in &mut all {
-        if let Some(body) = request["body"].as_str() {
-            request["body"] = serde_json::from_str(body).unwrap();
-        }
-    }
-    all
+    project.requests()
 }
 
 fn with(requests: &[Value], word: &str) -> Vec<Value> {
