@@ -143,7 +143,7 @@ fn a_prompt_holds_text_and_images_only() {
         refused
             .error
             .to_string()
-            .contains("expected `text` or `image`"),
+            .contains("expected one of `text`, `image`, `tools`"),
         "{}",
         refused.error
     );
