@@ -185,7 +185,7 @@ fn the_story_of_a_team_goes_as_the_manual_tells_it() {
 }
 
 /// All pages, and the names of their blocks that a test here runs.
-const RUN: [(&str, &[&str]); 11] = [
+const RUN: [(&str, &[&str]); 12] = [
     ("agents", &["trying"]),
     ("cli", &["prompts", "team", "restore"]),
     ("coming-from", &["files"]),
@@ -193,6 +193,8 @@ const RUN: [(&str, &[&str]); 11] = [
     ("headless", &["lines"]),
     // The tests of hooks run these.
     ("hooks", &["format", "tests", "notify"]),
+    // The tests of MCP servers run these.
+    ("mcp", &["servers"]),
     ("models", &["models"]),
     ("protocol", &["schema"]),
     ("scripted-model", &["served"]),

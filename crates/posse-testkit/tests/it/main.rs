@@ -5,6 +5,7 @@
 
 mod claimers;
 mod fleet;
+mod mcp_client;
 mod mcp_server;
 mod postgres;
 mod sdks;

@@ -226,6 +226,7 @@ mod tests {
         order
     }
 
+    // proves MC-02 (part: fair)
     #[tokio::test]
     async fn each_branch_has_its_turn() {
         let slots = CallSlots::new(1);

@@ -506,6 +506,7 @@ fn repository(name: &str, script: &str) -> Project {
     project
 }
 
+// proves MC-05 (part: crash)
 // proves MC-08 (part: kill -9)
 #[test]
 fn no_server_outlives_a_posse_that_is_killed() {
@@ -639,4 +640,35 @@ fn rules_name_servers_and_their_tools() {
         last.contains("There is no tool mcp__calc__never."),
         "{last}"
     );
+}
+
+// proves MC-03 (part: compaction)
+#[test]
+fn a_compaction_says_which_tools_were_loaded() {
+    let turns = [
+        ("ToolSearch", r#"{"query": "select:mcp__calc__add"}"#),
+        ("mcp__calc__add", r#"{"a": 2, "b": 3}"#),
+    ];
+    let again = "[[rule]]\nwhen.user = 'again'\nreply = [{ text = 'the end' }]\n";
+    let project = project("mcp-compacted", &format!("{again}{}", calls(&turns)));
+    let flag = flag(&project, &[]);
+    for prompt in ["go", "/compact", "again"] {
+        told(
+            &project,
+            &["--continue", "--mcp-config", &flag, prompt][usize::from(prompt == "go")..],
+        );
+    }
+    let requests = project.requests();
+    let last = &requests.last().unwrap()["body"];
+    let messages = last["messages"].to_string();
+    assert!(
+        messages.contains("must load again with ToolSearch before you call them: mcp__calc__add"),
+        "{messages}"
+    );
+    assert!(
+        messages.contains("- calc: mcp__calc__echo, mcp__calc__add"),
+        "{messages}"
+    );
+    assert!(!last["tools"].to_string().contains("defer_loading"));
+    assert!(requests.iter().all(|it| it["status"] == 200));
 }

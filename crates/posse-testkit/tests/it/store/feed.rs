@@ -240,7 +240,7 @@ async fn a_server_without_the_feed_is_migrated_and_then_refuses_an_older_posse()
     });
     assert_eq!(
         (migrated.from, migrated.to, migrated.oldest),
-        (Some(1), 6, 5)
+        (Some(1), 7, 7)
     );
 
     let store = Postgres::open(url).unwrap();
