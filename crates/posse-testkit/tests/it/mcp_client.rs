@@ -106,7 +106,9 @@ struct Listening(Child, String);
 
 impl Listening {
     fn start(options: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_mcp-server"))
+        #[expect(clippy::disallowed_methods, reason = "the test is about a program")]
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mcp-server"));
+        let mut child = command
             .args(["--http", "0"])
             .args(options)
             .stdout(Stdio::piped())
