@@ -1,5 +1,6 @@
 //! The agents that live in this process, and what the agents of a session share.
 
+pub mod boundary;
 pub(crate) mod follower;
 pub mod handle;
 pub(crate) mod lookup;

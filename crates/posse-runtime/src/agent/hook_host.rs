@@ -10,13 +10,12 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use posse_permission::{Consent, Rights};
+use posse_permission::Rights;
 use posse_port::clock::Clock;
-use posse_port::confinement::Where;
 use posse_port::hooks::{HookCall, HookFailure, HookReturn, HookRunner, HookTarget};
-use posse_port::process::{ProcessBoundary, ProcessBounds};
+use posse_port::process::ProcessBoundary;
 use posse_port::store::Charge;
-use posse_port::tool::{NoHosts, Subject, VARIABLES, Workspace};
+use posse_port::tool::{VARIABLES, Workspace};
 use posse_port::{BoxFuture, Ports};
 use posse_protocol::{AgentId, EventKind, HookEnd, HookUpdate, PermissionMode};
 use serde_json::{Map, Value};
@@ -32,6 +31,7 @@ use crate::hook::{
     target, variables,
 };
 
+use crate::live::boundary;
 use crate::live::session::Session;
 use crate::live::setup::Approver;
 use crate::supervise::Supervisor;
@@ -120,7 +120,7 @@ impl HookHost {
             mode: rights.mode(),
             prompt: session.prompt(),
             attended: session.approver() != Approver::Nobody,
-            sandbox: sandbox(rights),
+            sandbox: boundary::of_repository(rights, "a hook of the repository"),
             book: Arc::clone(&session.setup.spawning.hooks),
             workspace: Arc::clone(session.rights.workspace()),
             effort: None,
@@ -339,20 +339,6 @@ fn not_run(why: String) -> HookReturn {
     HookReturn {
         failure: Some(HookFailure::NotRun(why)),
         ..HookReturn::default()
-    }
-}
-
-/// Returns what holds the hooks of a repository: what an agent's own command may touch unasked.
-fn sandbox(rights: &Rights) -> ProcessBoundary {
-    let subject = Subject::runs("a hook of the repository");
-    match rights.place(&subject, &Consent::Rules) {
-        Where::Within { bounds, .. } => ProcessBoundary::Sandbox(ProcessBounds {
-            confinement: bounds,
-            workspace: Arc::clone(rights.workspace()),
-            files: rights.policy(),
-            hosts: Arc::new(NoHosts),
-        }),
-        Where::Outside => ProcessBoundary::None,
     }
 }
 

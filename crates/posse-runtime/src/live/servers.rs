@@ -8,18 +8,17 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
-use posse_permission::{Consent, Policy, Rights};
+use posse_permission::{Policy, Rights};
 use posse_port::Ports;
 use posse_port::clock::Clock;
-use posse_port::confinement::Where;
-use posse_port::process::{ProcessBoundary, ProcessBounds};
+use posse_port::process::ProcessBoundary;
 use posse_port::servers::{ServedTool, Server, ServerFacts, ServerPlace, ServerState};
-use posse_port::tool::{NoHosts, Subject};
 use posse_protocol::{AgentId, ToolSpec};
 
 use crate::definition::server::{DeclaredServer, ServerSet, ServerSource, ToolNames};
 use crate::definition::terms::Terms;
 use crate::definition::tool_name::{OF_SERVERS, means};
+use crate::live::boundary;
 use crate::prompt::served::{ListedServer, Presence, entry};
 
 /// How long the first call of an agent waits for servers that are being connected.
@@ -137,26 +136,12 @@ fn connect(
         agent: who.agent,
         directory: directory.to_owned(),
         boundary: match declared.origin.of_repository {
-            true => sandbox(rights),
+            true => boundary::of_repository(rights, "a server of the repository"),
             false => ProcessBoundary::None,
         },
         clock: Arc::clone(&ports.clock),
     };
     ports.servers.connect(&Arc::new(resolved.entry), &place)
-}
-
-/// Returns what holds a server that a repository declares.
-fn sandbox(rights: &Rights) -> ProcessBoundary {
-    let subject = Subject::runs("a server of the repository");
-    match rights.place(&subject, &Consent::Rules) {
-        Where::Within { bounds, .. } => ProcessBoundary::Sandbox(ProcessBounds {
-            confinement: bounds,
-            workspace: Arc::clone(rights.workspace()),
-            files: rights.policy(),
-            hosts: Arc::new(NoHosts),
-        }),
-        Where::Outside => ProcessBoundary::None,
-    }
 }
 
 /// Servers that some agents use.

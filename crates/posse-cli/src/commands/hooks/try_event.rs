@@ -4,18 +4,18 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use posse_permission::{Consent, Rights};
+use posse_permission::Rights;
 use posse_port::clock::SystemClock;
-use posse_port::confinement::Where;
 use posse_port::hooks::{HookCall, HookFailure, HookReturn};
-use posse_port::process::{ProcessBoundary, ProcessBounds};
-use posse_port::tool::{Intent, NoHosts, Subject, Workspace};
+use posse_port::process::ProcessBoundary;
+use posse_port::tool::{Intent, Subject, Workspace};
 use posse_protocol::{AgentId, RawJson};
 use posse_runtime::hook::answer::{Answer, HookDecision, interpret};
 use posse_runtime::hook::{
     Hook, HookEvent, HookFacts, Matched, MatchedCall, Merged, SubAgentFacts, merge, payload,
     target, variables,
 };
+use posse_runtime::live::boundary;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -271,21 +271,8 @@ impl LocalHooks {
             return ProcessBoundary::None;
         }
         let policy = Arc::new(self.settings.policy.clone());
-        let rights = Rights::root(
-            self.settings.mode,
-            Arc::clone(&policy),
-            Arc::clone(workspace),
-        );
-        let subject = Subject::runs("a hook of the repository");
-        match rights.place(&subject, &Consent::Rules) {
-            Where::Within { bounds, .. } => ProcessBoundary::Sandbox(ProcessBounds {
-                confinement: bounds,
-                workspace: Arc::clone(workspace),
-                files: policy,
-                hosts: Arc::new(NoHosts),
-            }),
-            Where::Outside => ProcessBoundary::None,
-        }
+        let rights = Rights::root(self.settings.mode, policy, Arc::clone(workspace));
+        boundary::of_repository(&rights, "a hook of the repository")
     }
 }
 
