@@ -25,7 +25,7 @@ use posse_runtime::live::servers::ServerWatch;
 use posse_runtime::live::setup::{AgentProfile, Limits, Setup};
 use posse_runtime::prompt::instructions::from_start;
 use posse_runtime::runtime::Runtime;
-use posse_tools::{GitWorktrees, McpServers};
+use posse_tools::GitWorktrees;
 use tokio::sync::oneshot;
 
 use super::facts::SessionFacts;
@@ -316,7 +316,7 @@ pub(crate) fn runtime_parts(
     let meant = store_choice::meant_store(&config.store)?;
     let sandbox = sandbox::sandbox(sandbox, &[], meant.place.file());
     let processes = tools::processes(sandbox, Vec::new());
-    let servers = Arc::new(McpServers::new(Arc::new(processes.clone())));
+    let servers = super::servers::connector(processes.clone());
     let hooks = hooks::runner(processes, callbacks);
     let store = Arc::clone(&store.store);
     RuntimeParts::new(chosen, store, hooks, servers, config.flags.trusts)

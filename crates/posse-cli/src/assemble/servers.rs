@@ -1,6 +1,10 @@
 //! The MCP servers of a run: the flags that declare some, and what is told of those that do not start.
 
+use std::sync::Arc;
+
+use posse_port::servers::Servers;
 use posse_runtime::definition::server::{ServerAdmission, ServerSet};
+use posse_tools::{McpServers, SystemProcesses};
 
 use super::profile_args::PROGRAMS;
 use crate::config::environment;
@@ -32,6 +36,11 @@ impl ServerArgs {
             is_strict: self.strict_mcp_config,
         }
     }
+}
+
+/// Returns what connects with servers. Programs are started by `processes`.
+pub(crate) fn connector(processes: SystemProcesses) -> Arc<dyn Servers> {
+    Arc::new(McpServers::new(Arc::new(processes)))
 }
 
 /// Reads the servers of a session, and tells what is wrong with them.

@@ -2,9 +2,12 @@
 
 mod add;
 mod add_json;
+mod call;
+mod check;
 mod file;
 mod get;
 mod list;
+mod reach;
 mod remove;
 
 use std::path::PathBuf;
@@ -37,6 +40,8 @@ enum McpSubcommand {
     List(list::ListServers),
     Get(get::GetServer),
     Remove(remove::RemoveServer),
+    Check(check::CheckServers),
+    Call(call::CallServer),
 }
 
 impl McpCommand {
@@ -47,6 +52,8 @@ impl McpCommand {
             McpSubcommand::List(command) => command.run(),
             McpSubcommand::Get(command) => command.run(),
             McpSubcommand::Remove(command) => command.run(),
+            McpSubcommand::Check(command) => command.run(),
+            McpSubcommand::Call(command) => command.run(),
         }
     }
 }
@@ -86,6 +93,7 @@ impl ServerScope {
 /// The servers of a directory.
 struct LocalServers {
     cwd: PathBuf,
+    settings: Settings,
     set: ServerSet,
     remarks: Vec<Remark>,
 }
@@ -103,7 +111,12 @@ impl LocalServers {
             environment: environment::texts(),
         };
         let LoadedServers { set, remarks } = sources.load();
-        Ok(Self { cwd, set, remarks })
+        Ok(Self {
+            cwd,
+            settings,
+            set,
+            remarks,
+        })
     }
 
     /// Says what is wrong.

@@ -1,7 +1,5 @@
 //! Entries of a transcript, for people and for programs.
 
-use std::borrow::Cow;
-
 use posse_port::store::StoredEntry;
 use posse_protocol::content::loaded_names;
 use posse_protocol::{AgentId, ContentBlock, EntryKind, RawJson, ReplyFacts, Role, ToolContent};
@@ -117,21 +115,24 @@ pub(crate) fn paragraph(
 
 /// Returns what a tool answered for people, with the tool's name if it is given.
 pub(crate) fn answer(content: &[ToolContent], is_error: bool, tool: Option<&str>) -> String {
-    let texts: Vec<Cow<'_, str>> = content
-        .iter()
-        .map(|content| match content {
-            ToolContent::Text { text } => text.into(),
-            ToolContent::Image { .. } => "(an image)".into(),
-            ToolContent::Tools { tools } => loaded_names(tools).into(),
-        })
-        .collect();
     format!(
         "  \x1b[2m{} {}{}\x1b[0m\n",
         if is_error { "✗" } else { "←" },
         tool.map(|tool| format!("{}: ", tame(tool)))
             .unwrap_or_default(),
-        indented(aligned(&texts.join("\n")).trim_end())
+        indented(aligned(plain_answer(content).trim_end_matches('\n')).trim_end())
     )
+}
+
+/// Returns the text of what a tool answered, with a line break at its end.
+pub(crate) fn plain_answer(content: &[ToolContent]) -> String {
+    let part = |content: &ToolContent| match content {
+        ToolContent::Text { text } => text.clone(),
+        ToolContent::Image { .. } => "(an image)".into(),
+        ToolContent::Tools { tools } => loaded_names(tools),
+    };
+    let parts = content.iter().map(part);
+    parts.collect::<Vec<_>>().join("\n") + "\n"
 }
 
 /// Returns the kind of a block that is not known.

@@ -672,3 +672,61 @@ fn a_compaction_says_which_tools_were_loaded() {
     assert!(!last["tools"].to_string().contains("defer_loading"));
     assert!(requests.iter().all(|it| it["status"] == 200));
 }
+
+#[test]
+fn a_person_checks_servers_and_calls_their_tools() {
+    let project = project("mcp-check", "");
+    fs::create_dir_all(project.file("../home")).unwrap();
+    let failing = json!({ "command": "no-such-server" });
+    let servers = json!({ "mcpServers": { "calc": entry(&project, &[]), "none": failing } });
+    fs::write(project.file("../home/.claude.json"), servers.to_string()).unwrap();
+    write(
+        &project,
+        ".mcp.json",
+        r#"{"mcpServers": {"theirs": {"command": "touch", "args": ["ran"]}}}"#,
+    );
+    let run = |arguments: &[&str]| {
+        crate::trust::untrusted(&project, arguments)
+            .output()
+            .unwrap()
+    };
+    let checked = run(&["mcp", "check"]);
+    assert_eq!(checked.status.code(), Some(1));
+    let rows = stdout(&checked);
+    let states: Vec<Vec<&str>> = rows
+        .lines()
+        .skip(1)
+        .map(|line| line.split_whitespace().take(3).collect())
+        .collect();
+    assert_eq!(states[0], ["calc", "connected", "15"], "{rows}");
+    assert_eq!(states[1][..2], ["none", "failed"], "{rows}");
+    assert_eq!(states[2], ["theirs", "not", "started"], "{rows}");
+    let why = stderr(&checked);
+    assert!(why.contains("exec: no-such-server: not found"), "{why}");
+    assert!(!project.file("ran").exists());
+    let one = run(&["mcp", "check", "calc", "--json"]);
+    assert!(one.status.success(), "{}", stderr(&one));
+    let one = objects(&one).remove(0);
+    assert_eq!(
+        (&one["state"], &one["tools"][1]),
+        (&json!("connected"), &json!("add"))
+    );
+    let called = run(&["mcp", "call", "calc", "add", r#"{"a": 2, "b": 3}"#]);
+    assert_eq!(
+        (stdout(&called).as_str(), called.status.code()),
+        ("5\n", Some(0))
+    );
+    let failed = run(&["mcp", "call", "calc", "error", "--json"]);
+    assert_eq!(failed.status.code(), Some(1));
+    let answer: Value = serde_json::from_str(&stdout(&failed)).unwrap();
+    assert_eq!(answer["is_error"], true);
+    let waits = run(&["mcp", "call", "theirs", "x"]);
+    assert!(
+        stderr(&waits).contains("theirs is not started"),
+        "{}",
+        stderr(&waits)
+    );
+    for start in logged(&project, "start") {
+        assert!(!Path::new(&format!("/proc/{}", start["pid"])).exists());
+    }
+}
