@@ -1,4 +1,4 @@
-//! Runs with hooks and without, by turns.
+//! Runs with hooks or servers and without, by turns.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -13,11 +13,13 @@ use posse_model::price::PriceList;
 use posse_permission::{Policy, Source};
 use posse_port::Ports;
 use posse_port::clock::SystemClock;
-use posse_port::hooks::HookRunner;
+use posse_port::hooks::{HookRunner, NoHooks};
 use posse_port::memory::SystemMemory;
 use posse_port::model::Thinking;
+use posse_port::servers::{NoServers, Servers};
 use posse_port::tool::{Tool, Workspace};
 use posse_protocol::{Command, ContentBlock, EventKind, Outcome, PermissionMode};
+use posse_runtime::definition::server::ServerSet;
 use posse_runtime::govern::budget::Budget;
 use posse_runtime::hook::{self, HookBook, HookFile, HookLayer, HookSet};
 use posse_runtime::live::handle::Agent;
@@ -40,11 +42,34 @@ const SCRIPT: &str = "cat >/dev/null";
 /// Size of an input, about.
 const INPUT: usize = 700;
 
-/// Runs of agents with the same hooks.
-struct Ground {
-    runtime: Runtime,
+/// Runs of agents with the same hooks and servers.
+pub(crate) struct Ground {
+    pub(crate) runtime: Runtime,
     setup: Setup,
     commits: Arc<AtomicU64>,
+}
+
+/// What is called, and what is beside that.
+pub(crate) struct Beside {
+    /// The tool.
+    pub(crate) tool: String,
+    pub(crate) hooks: HookSet,
+    pub(crate) runner: Arc<dyn HookRunner>,
+    pub(crate) declared: ServerSet,
+    pub(crate) servers: Arc<dyn Servers>,
+}
+
+impl Beside {
+    /// A call of a tool that does nothing.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            tool: TOOL.into(),
+            hooks: HookSet::default(),
+            runner: Arc::new(NoHooks),
+            declared: ServerSet::default(),
+            servers: Arc::new(NoServers),
+        }
+    }
 }
 
 impl Ground {
@@ -55,6 +80,16 @@ impl Ground {
         hooks: &Value,
         runner: Arc<dyn HookRunner>,
     ) -> Result<Self, Failed> {
+        let hooks = declared(directory, hooks);
+        let beside = Beside {
+            hooks,
+            runner,
+            ..Beside::nothing()
+        };
+        Self::with(directory, calls, beside)
+    }
+
+    pub(crate) fn with(directory: &Path, calls: u32, beside: Beside) -> Result<Self, Failed> {
         std::fs::create_dir_all(directory)?;
         let commits = Arc::<AtomicU64>::default();
         let counted = Arc::clone(&commits);
@@ -71,23 +106,23 @@ impl Ground {
             RetryPolicy::default(),
         )?;
         let runtime = Runtime::new(Ports {
-            model: Arc::new(Calls::new(inner, calls)),
+            model: Arc::new(Calls::new(inner, &beside.tool, calls)),
             store: Arc::new(store),
             clock,
             prices: Arc::new(PriceList::built_in()?),
             memory: Arc::new(SystemMemory),
-            servers: Arc::new(posse_port::servers::NoServers),
-            hooks: runner,
+            servers: beside.servers,
+            hooks: beside.runner,
             worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
         });
         Ok(Self {
             runtime,
-            setup: setup(directory, hooks),
+            setup: setup(directory, beside.hooks, beside.declared),
             commits,
         })
     }
 
-    fn start(&self) -> Agent {
+    pub(crate) fn start(&self) -> Agent {
         let profile = AgentProfile {
             model: "claude-opus-5".into(),
             system: vec!["You do nothing. ".repeat(100)],
@@ -99,7 +134,7 @@ impl Ground {
     }
 
     /// Returns how long a run takes.
-    async fn run(&self) -> Result<Duration, Failed> {
+    pub(crate) async fn run(&self) -> Result<Duration, Failed> {
         let mut agent = self.start();
         let begun = Instant::now();
         turn(&mut agent).await?;
@@ -107,7 +142,8 @@ impl Ground {
     }
 }
 
-fn setup(directory: &Path, hooks: &Value) -> Setup {
+/// Returns the hooks of a key of settings.
+fn declared(directory: &Path, hooks: &Value) -> HookSet {
     let file = HookFile {
         layer: HookLayer::User,
         path: "settings.json".into(),
@@ -120,7 +156,10 @@ fn setup(directory: &Path, hooks: &Value) -> Setup {
         },
     };
     let read = hook::read(hooks, &file).hooks.into_iter();
-    let hooks = HookSet::new(read.map(|(hook, _)| Arc::new(hook)));
+    HookSet::new(read.map(|(hook, _)| Arc::new(hook)))
+}
+
+fn setup(directory: &Path, hooks: HookSet, servers: ServerSet) -> Setup {
     let workspace = Workspace {
         cwd: directory.to_owned(),
         roots: vec![directory.to_owned()],
@@ -132,6 +171,7 @@ fn setup(directory: &Path, hooks: &Value) -> Setup {
     let tool: Arc<dyn Tool> = Arc::new(Nothing);
     let mut spawning = spawning();
     spawning.hooks = Arc::new(HookBook::new(hooks));
+    spawning.servers = Arc::new(servers);
     Setup {
         tools: [tool].into_iter().collect(),
         policy: Arc::new(Policy::default()),
@@ -151,7 +191,7 @@ fn setup(directory: &Path, hooks: &Value) -> Setup {
 }
 
 /// Sends the agent a prompt and waits for the end of its run.
-async fn turn(agent: &mut Agent) -> Result<(), Failed> {
+pub(crate) async fn turn(agent: &mut Agent) -> Result<(), Failed> {
     let prompt = Command::Prompt(vec![ContentBlock::text("go")]);
     agent.handle.send(prompt).await?;
     while let Some(event) = agent.events.recv().await {
@@ -290,7 +330,7 @@ pub(crate) async fn http(agents: u32, calls: u32, directory: &Path) -> Result<Va
 }
 
 /// Returns how long the runs of so many agents take.
-async fn together(ground: &Ground, agents: u32) -> Result<Duration, Failed> {
+pub(crate) async fn together(ground: &Ground, agents: u32) -> Result<Duration, Failed> {
     let begun = Instant::now();
     let mut running = JoinSet::new();
     for _ in 0..agents {
@@ -303,7 +343,7 @@ async fn together(ground: &Ground, agents: u32) -> Result<Duration, Failed> {
     Ok(begun.elapsed())
 }
 
-fn median_ms(mut times: Vec<Duration>) -> f64 {
+pub(crate) fn median_ms(mut times: Vec<Duration>) -> f64 {
     times.sort();
     let middle = times.get(times.len() / 2).copied().unwrap_or_default();
     middle.as_secs_f64() * 1e3

@@ -1,5 +1,5 @@
-//! What hooks cost: runs of agents that make calls of a tool which does nothing, with hooks and
-//! without.
+//! What hooks and servers cost: runs of agents that make calls of a tool which does nothing, with hooks
+//! and without, and of a server's tool.
 //!
 //! Each prints one JSON object:
 //! - `commits none|unmatched CALLS DIR`: commits of a run of so many calls, without hooks or with
@@ -7,7 +7,10 @@
 //! - `programs POSSE CALLS ROUNDS DIR`: two `sh` on each call, started by this watchdog;
 //! - `persistent POSSE CALLS ROUNDS DIR`: a program that stays;
 //! - `http AGENTS CALLS DIR`: one server, and so many agents with so many calls each;
-//! - `answers`: is the program that stays.
+//! - `answers`: is the program that stays;
+//! - `served MCP-SERVER CALLS ROUNDS DIR`: calls of a server's tool, and the same without an agent;
+//! - `shared MCP-SERVER AGENTS DIR`: so many agents and one server;
+//! - `memory MCP-SERVER|none AGENTS DIR`: memory of so many agents.
 
 #![expect(
     clippy::print_stdout,
@@ -16,6 +19,7 @@
 
 mod call;
 mod run;
+mod served;
 mod server;
 
 use std::error::Error;
@@ -42,6 +46,16 @@ async fn main() -> Result<(), Failed> {
         }
         ["http", agents, calls, directory] => {
             run::http(agents.parse()?, calls.parse()?, Path::new(directory)).await?
+        }
+        ["served", server, calls, rounds, directory] => {
+            let rounds = (calls.parse()?, rounds.parse()?);
+            served::served(server, rounds, Path::new(directory)).await?
+        }
+        ["shared", server, agents, directory] => {
+            served::shared(server, agents.parse()?, Path::new(directory)).await?
+        }
+        ["memory", server, agents, directory] => {
+            served::memory(server, agents.parse()?, Path::new(directory)).await?
         }
         ["answers"] => return answers(),
         _ => return Err("see the head of this program for its arguments".into()),

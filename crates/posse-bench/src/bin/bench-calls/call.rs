@@ -47,14 +47,17 @@ impl Tool for Nothing {
 /// A model that encodes like another, and makes so many calls one after another in each run.
 pub(crate) struct Calls<M> {
     inner: M,
+    /// The tool that it calls.
+    tool: String,
     calls: u32,
     made: Mutex<HashMap<String, u32>>,
 }
 
 impl<M> Calls<M> {
-    pub(crate) fn new(inner: M, calls: u32) -> Self {
+    pub(crate) fn new(inner: M, tool: &str, calls: u32) -> Self {
         Self {
             inner,
+            tool: tool.into(),
             calls,
             made: Mutex::default(),
         }
@@ -70,7 +73,7 @@ impl<M> Calls<M> {
         }
         let call = ContentBlock::ToolUse {
             id: format!("call_{agent}_{made}"),
-            name: TOOL.into(),
+            name: self.tool.clone(),
             input: RawJson::empty_object(),
         };
         (vec![call], StopReason::ToolUse)
