@@ -4,6 +4,7 @@ mod attach;
 mod feed;
 mod fork;
 mod hooks;
+mod mcp;
 mod model;
 mod postgres;
 mod program;
@@ -206,8 +207,9 @@ fn once(binaries: &Path, name: &str, effort: Effort) -> Result<Vec<&'static str>
         "tui" => tui::run(binaries, effort)?,
         "sandbox" => sandbox::run(binaries, effort)?,
         "hooks" => hooks::run(binaries, effort)?,
+        "mcp" => mcp::run(binaries, effort)?,
         _ => bail!(
-            "there is no bench `{name}`; there are startup, model, turn, store, spawn, worktree, fork, team, postgres, feed, tui, sandbox and hooks"
+            "there is no bench `{name}`; there are startup, model, turn, store, spawn, worktree, fork, team, postgres, feed, tui, sandbox, hooks and mcp"
         ),
     };
     println!("load before {load}, after {}", self::load()?);

@@ -25,7 +25,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 
 const USAGE: &str = "usage: cargo xtask tidy [--all [--root DIR]] | shape [--root DIR] [--verbose [FIGURE]] | behaviour [--require TU,AG-07,…] \
-                     | bench startup|model|turn|store|spawn|worktree|fork|team|postgres|feed|tui|sandbox|hooks [--quick] \
+                     | bench startup|model|turn|store|spawn|worktree|fork|team|postgres|feed|tui|sandbox|hooks|mcp [--quick] \
                      | faults [team [--seeds N] [--quick] | team-kill [--moments N] [--quick] \
                      | postgres [--kills N] [--quick] | guard] \
                      | scenarios postgres | sdk | screens | story | tour";

@@ -28,7 +28,7 @@ const PROGRAMS: usize = 4;
 pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let quick = effort == Effort::Quick;
     let pick = |quickly, fully| if quick { quickly } else { fully };
-    let bench = Bench::in_memory(binaries, "bench-hooks")?;
+    let bench = Bench::in_memory(binaries, "bench-calls")?;
     let posse = binaries.join("posse").display().to_string();
 
     let commits =
