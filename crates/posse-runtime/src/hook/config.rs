@@ -388,7 +388,7 @@ impl HookReader<'_> {
             "http" => self.http(hook),
             "prompt" | "agent" => self.question(kind, hook),
             _ => {
-                let why = "posse has no MCP servers yet";
+                let why = "hooks cannot call tools of MCP servers yet";
                 let kind = kind.to_owned();
                 self.report_at("type", HookProblem::Unsupported { kind, why });
                 Err(why)
