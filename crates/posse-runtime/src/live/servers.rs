@@ -181,7 +181,7 @@ struct Member {
 
 impl UsedServers {
     /// Returns true if one is still being connected.
-    pub(crate) fn is_pending(&self) -> bool {
+    fn is_pending(&self) -> bool {
         let pending = |member: &Member| matches!(member.server.state(), ServerState::Pending);
         self.members.iter().any(pending)
     }

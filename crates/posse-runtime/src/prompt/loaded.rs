@@ -1,9 +1,8 @@
 //! Texts about tools that were loaded in mid-conversation.
 
+use crate::definition::tool_name::TOOL_SEARCH;
 use posse_port::text::line;
 
-/// The tool that loads definitions.
-const LOADS: &str = "ToolSearch";
 /// Maximum number of tools that are named.
 const TOOLS: usize = 200;
 
@@ -23,7 +22,7 @@ pub(super) fn tools_to_load_again(names: &[String]) -> String {
         more => format!(" and {more} more"),
     };
     format!(
-        "Tools you had loaded, and must load again with {LOADS} before you call them: {}{more}\n",
+        "Tools you had loaded, and must load again with {TOOL_SEARCH} before you call them: {}{more}\n",
         named.join(", ")
     )
 }

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::definition::tool_name::CALL_TOOL;
 use crate::prompt;
 use crate::toolset::Caller;
 use crate::toolset::watch::tell;
@@ -150,7 +151,7 @@ pub(crate) struct CallToolInput {
 impl TypedTool for CallTool {
     type Input = CallToolInput;
 
-    const NAME: &'static str = "CallTool";
+    const NAME: &'static str = CALL_TOOL;
 
     fn description(&self) -> Cow<'static, str> {
         "Calls a tool that ToolSearch has brought. Its input must be as the tool's schema says."

@@ -9,6 +9,7 @@ use posse_protocol::ToolContent;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::definition::tool_name::TOOL_SEARCH;
 use crate::prompt;
 use crate::toolset::Caller;
 use crate::toolset::tool_search::rank::Query;
@@ -45,7 +46,7 @@ pub(super) struct ToolSearchInput {
 impl TypedTool for ToolSearch {
     type Input = ToolSearchInput;
 
-    const NAME: &'static str = "ToolSearch";
+    const NAME: &'static str = TOOL_SEARCH;
 
     fn description(&self) -> Cow<'static, str> {
         "Loads tools of servers. You are told which servers there are and what their tools are \
