@@ -4,11 +4,27 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use posse_permission::Rights;
+use posse_port::process::ProcessBoundary;
+use posse_port::tool::Workspace;
+use posse_runtime::live::boundary;
 use posse_sandbox::{Backend as _, KernelSupport, Launcher, Linux, Probe};
 use posse_tools::{Sandbox, SandboxConfig, Upstream};
 
 use crate::config::environment;
+use crate::config::settings::Settings;
 use crate::config::settings::sandbox::{SandboxSettings, SandboxUse, of_environment};
+
+/// Returns what holds a program that the repository declares, where no agent starts it.
+pub(crate) fn of_repository(
+    settings: &Settings,
+    workspace: &Arc<Workspace>,
+    what: &'static str,
+) -> ProcessBoundary {
+    let policy = Arc::new(settings.policy.clone());
+    let rights = Rights::root(settings.mode, policy, Arc::clone(workspace));
+    boundary::of_repository(&rights, what)
+}
 
 /// Files in a home that hold secrets.
 const SECRETS: [&str; 48] = [

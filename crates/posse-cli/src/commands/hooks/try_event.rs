@@ -4,7 +4,6 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use posse_permission::Rights;
 use posse_port::clock::SystemClock;
 use posse_port::hooks::{HookCall, HookFailure, HookReturn};
 use posse_port::process::ProcessBoundary;
@@ -15,7 +14,6 @@ use posse_runtime::hook::{
     Hook, HookEvent, HookFacts, Matched, MatchedCall, Merged, SubAgentFacts, merge, payload,
     target, variables,
 };
-use posse_runtime::live::boundary;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -270,9 +268,7 @@ impl LocalHooks {
         if !hook.origin.of_repository {
             return ProcessBoundary::None;
         }
-        let policy = Arc::new(self.settings.policy.clone());
-        let rights = Rights::root(self.settings.mode, policy, Arc::clone(workspace));
-        boundary::of_repository(&rights, "a hook of the repository")
+        sandbox::of_repository(&self.settings, workspace, "a hook of the repository")
     }
 }
 

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use posse_permission::Rights;
 use posse_port::clock::SystemClock;
 use posse_port::process::ProcessBoundary;
 use posse_port::servers::{Server, ServerPlace, Servers};
 use posse_port::tool::Workspace;
 use posse_protocol::AgentId;
 use posse_runtime::definition::server::DeclaredServer;
-use posse_runtime::live::boundary;
 use uuid::Uuid;
 
 use super::LocalServers;
@@ -40,11 +38,7 @@ impl<'a> ReachedServers<'a> {
     pub(super) fn connect(&self, declared: &DeclaredServer) -> Arc<dyn Server> {
         let settings = &self.here.settings;
         let boundary = match declared.origin.of_repository {
-            true => {
-                let policy = Arc::new(settings.policy.clone());
-                let rights = Rights::root(settings.mode, policy, Arc::clone(&self.workspace));
-                boundary::of_repository(&rights, "a server of the repository")
-            }
+            true => sandbox::of_repository(settings, &self.workspace, "a server of the repository"),
             false => ProcessBoundary::None,
         };
         let place = ServerPlace {
