@@ -564,13 +564,9 @@ fn a_server_of_a_repository_runs_in_the_sandbox_and_only_if_it_was_accepted() {
     };
     let servers = |word: &str| json!({ "mcpServers": { word: { "command": "sh", "args": ["-c", script(word)] } } });
     write(&project, ".mcp.json", &servers("repository").to_string());
-    let run = |trust: bool| {
+    let run = || {
         let flag = servers("flag").to_string();
-        let mut command = match trust {
-            true => project.posse(&["-p", "go", "--mcp-config", &flag]),
-            false => crate::trust::untrusted(&project, &["-p", "go", "--mcp-config", &flag]),
-        };
-        let output = command
+        let output = crate::trust::untrusted(&project, &["-p", "go", "--mcp-config", &flag])
             .args(["--permission-mode", "acceptEdits"])
             .env("POSSE_SANDBOX", "required")
             .env("API_TOKEN", "secret")
@@ -579,24 +575,25 @@ fn a_server_of_a_repository_runs_in_the_sandbox_and_only_if_it_was_accepted() {
         assert!(output.status.success(), "{}", stderr(&output));
     };
     let is = |file: &str| project.file(file).exists();
-    run(false);
+    // C165: nothing is started before trust.
+    run();
     assert!(!is("repository.inside") && is("flag.inside") && is("../flag.outside"));
     let accepted = project.run(&["trust", "--yes"]);
     assert!(accepted.status.success(), "{}", stderr(&accepted));
-    run(false);
+    run();
     assert!(is("repository.inside") && !is("../repository.outside"));
     let token = |word: &str| fs::read_to_string(project.file(&format!("{word}.token"))).unwrap();
     assert_eq!(
         (token("repository").as_str(), token("flag").as_str()),
         ("none\n", "secret\n")
     );
-    // What was accepted is the content.
+    // C164: what was accepted is the content.
     fs::remove_file(project.file("repository.inside")).unwrap();
     let changed = servers("repository")
         .to_string()
         .replace("exec", "echo C164 >&2; exec");
     write(&project, ".mcp.json", &changed);
-    run(false);
+    run();
     assert!(
         !is("repository.inside"),
         "it waits until it is accepted again"
