@@ -107,11 +107,6 @@ pub trait Server: Send + Sync {
         Box::pin(std::future::ready(Err(none)))
     }
 
-    /// Returns its prompts; none if it has none.
-    fn list_prompts(&self) -> BoxFuture<'static, Result<Vec<ServedPrompt>, ServerFailure>> {
-        Box::pin(std::future::ready(Ok(Vec::new())))
-    }
-
     /// Returns what a prompt says with these arguments.
     fn get_prompt(
         &self,
@@ -157,7 +152,7 @@ impl ServerState {
     }
 }
 
-/// What a server says of itself. Replaced as a whole when its tools change.
+/// What a server says of itself. Replaced as a whole when its tools or prompts change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerFacts {
     /// Its name and version in its own words.
@@ -168,6 +163,8 @@ pub struct ServerFacts {
     pub instructions: Option<String>,
     /// Its tools, in its order.
     pub tools: Vec<ServedTool>,
+    /// Its prompts, in its order.
+    pub prompts: Vec<ServedPrompt>,
 }
 
 /// A tool of a server.

@@ -12,6 +12,8 @@ pub const FRAMES: &[&str] = &[
     "memory-file",
     "repository-file",
     "attached-file",
+    "attached-resource",
+    "server-prompt",
     "fork-directive",
     "conversation-summary",
     "skill",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use posse_port::clock::Clock;
 use posse_port::process::ProcessBoundary;
-use posse_port::servers::{ServedTool, ServerFacts, ServerTransport};
+use posse_port::servers::{ServedPrompt, ServedTool, ServerFacts, ServerTransport};
 use reqwest::Url;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -31,6 +31,7 @@ use super::http::{HttpServer, MOST_BYTES};
 use super::http_fault::HttpFault;
 use super::listener::Listener;
 use super::program::{PATIENCE, Program, ProgramWords, with_log};
+use super::resources::list_prompts;
 use super::restarts::{MOST_RESTARTS, pause};
 use super::send_fault::root;
 use super::stdio::LineTransport;
@@ -116,7 +117,8 @@ pub(super) struct LiveConnection {
     service: RunningService<RoleClient, Listener>,
     program: Option<Program>,
     abandoned: mpsc::Receiver<RequestId>,
-    watches_tools: bool,
+    /// True if it has lists that can change.
+    has_lists: bool,
 }
 
 impl LiveConnection {
@@ -197,7 +199,7 @@ impl LiveConnection {
         };
         let service = serve_client_with_lifecycle(target.listener(), transport, lifecycle).await;
         let service = service.map_err(|error| refused(&error))?;
-        let facts = learned(&service, &target.log).await;
+        let facts = learned(&service, &target.log, &*target.place.clock).await;
         let facts = facts.map_err(|error| ConnectError::last(with_log(error.why, &target.log)))?;
         Ok(Self::new(service, facts, None, number))
     }
@@ -218,15 +220,16 @@ impl LiveConnection {
             why_broken: OnceLock::new(),
             fate: watch::Sender::new(None),
         };
-        let info = service.peer_info();
-        let tools = info.and_then(|info| info.capabilities.tools.clone());
+        let has_lists = service.peer_info().is_some_and(|info| {
+            info.capabilities.tools.is_some() || info.capabilities.prompts.is_some()
+        });
         Self {
             connection: Arc::new(connection),
             facts,
             service,
             program,
             abandoned,
-            watches_tools: tools.is_some(),
+            has_lists,
         }
     }
 
@@ -234,12 +237,12 @@ impl LiveConnection {
     pub(super) async fn serve(
         &mut self,
         target: &ServerTarget,
-        learn: impl Fn(Vec<ServedTool>),
+        learn: impl Fn(ServedLists),
     ) -> String {
         let connection = &*self.connection;
         let clock = &*target.place.clock;
         let watch = async {
-            if !self.watches_tools {
+            if !self.has_lists {
                 return std::future::pending().await;
             }
             tokio::select! {
@@ -308,24 +311,53 @@ async fn greet(
     let agreed = shake_hands(&mut transport, clock, &Listener::introduction()).await;
     let info: ServerPeerInfo = agreed.map_err(|error| ConnectError::last(error.to_string()))?;
     let service = serve_directly(listener, transport, Some(info));
-    let facts = learned(&service, &log).await?;
+    let facts = learned(&service, &log, clock).await?;
     Ok((service, facts))
 }
 
-/// Returns what a server says of itself and its tools.
+/// Returns what a server says of itself and what it has.
 async fn learned(
     service: &RunningService<RoleClient, Listener>,
     log: &LogTail,
+    clock: &dyn Clock,
 ) -> Result<ServerFacts, ConnectError> {
     let info = service.peer_info();
     let info = info.ok_or_else(|| ConnectError::last("it did not say who it is"))?;
-    let tools = match &info.capabilities.tools {
-        Some(_) => list_tools(service.peer(), log).await?,
-        None => Vec::new(),
-    };
+    let lists = list(service.peer(), log, clock).await?;
     Ok(ServerFacts {
-        tools,
+        tools: lists.tools,
+        prompts: lists.prompts.unwrap_or_default(),
         ..introduced(&info)
+    })
+}
+
+/// What a server has, as it was listed.
+pub(super) struct ServedLists {
+    pub(super) tools: Vec<ServedTool>,
+    /// None if they could not be listed.
+    pub(super) prompts: Option<Vec<ServedPrompt>>,
+}
+
+/// Asks for tools and prompts. Without its prompts a server can be used.
+async fn list(
+    peer: &Peer<RoleClient>,
+    log: &LogTail,
+    clock: &dyn Clock,
+) -> Result<ServedLists, ConnectError> {
+    let has_tools = peer
+        .peer_info()
+        .is_some_and(|info| info.capabilities.tools.is_some());
+    let tools = match has_tools {
+        true => list_tools(peer, log).await?,
+        false => Vec::new(),
+    };
+    let prompts = list_prompts(peer, clock).await;
+    if let Err(failure) = &prompts {
+        log.note(&format!("its prompts cannot be listed: {failure}"));
+    }
+    Ok(ServedLists {
+        tools,
+        prompts: prompts.ok(),
     })
 }
 
@@ -366,11 +398,11 @@ async fn list_tools(
     Ok(served(tools))
 }
 
-/// Lists the tools whenever they have changed.
+/// Lists what the server has whenever it has changed.
 async fn relist(
     target: &ServerTarget,
     connection: &Connection,
-    learn: &impl Fn(Vec<ServedTool>),
+    learn: &impl Fn(ServedLists),
 ) -> Infallible {
     let clock = &*target.place.clock;
     let mut settle = SETTLE;
@@ -385,9 +417,9 @@ async fn relist(
         };
         clock.sleep(settle).await;
         let changes = connection.listener.changes();
-        let listed = list_tools(&connection.peer, &target.log);
+        let listed = list(&connection.peer, &target.log, clock);
         match within(clock, START, listed).await {
-            Some(Ok(tools)) => learn(tools),
+            Some(Ok(lists)) => learn(lists),
             Some(Err(error)) => target.log.note(&error.why),
             None => target.log.note("its tools were not listed in time"),
         }
@@ -399,15 +431,26 @@ async fn relist(
 /// Hears of changes from servers that tell them only to those who ask.
 async fn subscribe(connection: &Connection, clock: &dyn Clock) -> Infallible {
     let info = connection.peer.peer_info();
-    let is_told = info.is_some_and(|info| {
+    let (tools, prompts) = info.as_ref().map_or((false, false), |info| {
         let tools = info.capabilities.tools.as_ref();
-        let tells = tools.is_some_and(|tools| tools.list_changed == Some(true));
-        tells && !info.protocol_version.has_initialize()
+        let prompts = info.capabilities.prompts.as_ref();
+        (
+            tools.is_some_and(|it| it.list_changed == Some(true)),
+            prompts.is_some_and(|it| it.list_changed == Some(true)),
+        )
     });
+    let is_modern = info.is_some_and(|info| !info.protocol_version.has_initialize());
+    let is_told = is_modern && (tools || prompts);
     let mut failures = 0;
     while is_told && failures <= MOST_RESTARTS {
-        let filter = SubscriptionFilter::builder().tools_list_changed().build();
-        match connection.peer.listen(filter).await {
+        let mut filter = SubscriptionFilter::builder();
+        if tools {
+            filter = filter.tools_list_changed();
+        }
+        if prompts {
+            filter = filter.prompts_list_changed();
+        }
+        match connection.peer.listen(filter.build()).await {
             Ok(mut changes) => {
                 if failures > 0 {
                     // What has changed meanwhile was not told.

@@ -30,7 +30,7 @@ pub(super) fn introduced(info: &ServerPeerInfo) -> ServerFacts {
         title: title.unwrap_or_default(),
         protocol: info.protocol_version.to_string(),
         instructions: instructions.filter(|it| !it.is_empty()).map(short),
-        tools: Vec::new(),
+        ..ServerFacts::default()
     }
 }
 

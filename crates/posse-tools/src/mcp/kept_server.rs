@@ -4,14 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use posse_port::servers::{
-    ServedTool, ServerEntry, ServerFacts, ServerFailure, ServerPlace, ServerState,
-};
+use posse_port::servers::{ServerEntry, ServerFacts, ServerFailure, ServerPlace, ServerState};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::connection::{Connection, LiveConnection};
+use super::connection::{Connection, LiveConnection, ServedLists};
 use super::restarts::{MOST_RESTARTS, Restarts, pause};
 use super::slots::CallSlots;
 use super::target::{ServerMeans, ServerTarget};
@@ -79,17 +77,22 @@ impl KeptServer {
         }
     }
 
-    /// Learns its tools. What is known stays the same if they do.
-    fn learn(&self, tools: Vec<ServedTool>) {
-        self.known.send_if_modified(|known| match &mut known.last {
-            Some(last) if last.tools != tools => {
-                *last = Arc::new(ServerFacts {
-                    tools,
-                    ..(**last).clone()
-                });
-                true
+    /// Learns what it has. What is known stays the same if that does.
+    fn learn(&self, lists: ServedLists) {
+        self.known.send_if_modified(|known| {
+            let Some(last) = &mut known.last else {
+                return false;
+            };
+            let fresh = ServerFacts {
+                tools: lists.tools,
+                prompts: lists.prompts.unwrap_or_else(|| last.prompts.clone()),
+                ..(**last).clone()
+            };
+            let is_different = fresh != **last;
+            if is_different {
+                *last = Arc::new(fresh);
             }
-            _ => false,
+            is_different
         });
     }
 
@@ -248,7 +251,7 @@ impl KeptServer {
                 number += 1;
                 self.enter_up(&connected);
                 let lost = life
-                    .run_until_cancelled(connected.serve(&self.target, |tools| self.learn(tools)))
+                    .run_until_cancelled(connected.serve(&self.target, |lists| self.learn(lists)))
                     .await;
                 let is_wanted = lost.is_some();
                 let why = lost.unwrap_or_else(|| "it was ended".into());

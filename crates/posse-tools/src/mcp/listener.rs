@@ -36,11 +36,11 @@ struct Listening {
     log: Arc<LogTail>,
 }
 
-/// How often the list of tools has changed.
+/// How often what the server has was said to have changed.
 #[derive(Default)]
 struct ListChanges {
     told: u64,
-    /// How many of them the list that is known has.
+    /// How many of them what is known has.
     listed: u64,
 }
 
@@ -71,24 +71,24 @@ impl Listener {
         }))
     }
 
-    /// Waits until the list of tools has changed since it was listed.
+    /// Waits until what the server has was changed since it was listed.
     pub(super) async fn changed(&self) {
         let mut changes = self.0.changes.subscribe();
         // The sender is part of this.
         let _ = changes.wait_for(|it| it.told > it.listed).await;
     }
 
-    /// Says that the list of tools has changed.
+    /// Says that what the server has was changed.
     pub(super) fn tell_changed(&self) {
         self.0.changes.send_modify(|changes| changes.told += 1);
     }
 
-    /// Returns how often the list was said to have changed.
+    /// Returns how often it was said to have changed.
     pub(super) fn changes(&self) -> u64 {
         self.0.changes.borrow().told
     }
 
-    /// Says that the tools were listed after so many changes.
+    /// Says that it was listed after so many changes.
     pub(super) fn tell_listed(&self, changes: u64) {
         self.0.changes.send_modify(|it| it.listed = changes);
     }
@@ -218,6 +218,10 @@ impl ClientHandler for Listener {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.tell_changed();
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.tell_changed();
     }
 }

@@ -1,16 +1,19 @@
-//! Resources and prompts of a server. They are asked for when somebody wants them, and not kept.
+//! Resources and prompts of a server. What they say is asked for when somebody wants it, and not kept.
 
 use std::time::Duration;
 
+use posse_port::clock::Clock;
 use posse_port::servers::{
     PromptArgument, PromptMessage, ServedPrompt, ServedResource, ServerFailure,
 };
 use posse_protocol::ToolContent;
+use rmcp::RoleClient;
 use rmcp::model::{
     ClientRequest, GetPromptRequest, GetPromptRequestParams, ListPromptsRequest,
     ListResourcesRequest, PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams,
     Role, ServerCapabilities, ServerResult,
 };
+use rmcp::service::{Peer, ServiceError};
 use serde_json::Value;
 
 use super::connection::Connection;
@@ -22,6 +25,8 @@ use crate::processes::within;
 
 /// How long a request may take.
 const LIMIT: Duration = Duration::from_secs(60);
+/// How long a list of prompts may take: agents wait for it.
+const PROMPTS: Duration = Duration::from_secs(3);
 /// How many there are, and on how many pages.
 const MOST_LISTED: usize = 1000;
 const MOST_PAGES: usize = 64;
@@ -34,60 +39,70 @@ const MOST_MESSAGES: usize = 100;
 pub(super) async fn list_resources(
     core: &KeptServer,
 ) -> Result<Vec<ServedResource>, ServerFailure> {
-    let mut listed = Vec::new();
+    let connection = core.connected().await?;
     let has_some = |capabilities: &ServerCapabilities| capabilities.resources.is_some();
-    list(
-        core,
-        has_some,
-        |answer| {
-            let ServerResult::ListResourcesResult(page) = answer else {
-                return None;
-            };
-            listed.extend(page.resources.into_iter().map(|found| ServedResource {
-                uri: found.uri,
-                name: found.name,
-                description: found.description.as_deref().map(short),
-                media_type: found.mime_type,
-            }));
-            Some((listed.len(), page.next_cursor))
-        },
-        |params| ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(params)),
-    )
-    .await?;
-    listed.truncate(MOST_LISTED);
-    Ok(listed)
+    if !says(&connection.peer, has_some) {
+        return Ok(Vec::new());
+    }
+    let ask = |params| {
+        let request = ListResourcesRequest::with_param(params);
+        ask(
+            core,
+            &connection,
+            ClientRequest::ListResourcesRequest(request),
+        )
+    };
+    let read = |answer| match answer {
+        ServerResult::ListResourcesResult(page) => Some((page.resources, page.next_cursor)),
+        _ => None,
+    };
+    let found = list(ask, read).await?.into_iter();
+    let served = found.map(|found| ServedResource {
+        uri: found.uri,
+        name: found.name,
+        description: found.description.as_deref().map(short),
+        media_type: found.mime_type,
+    });
+    Ok(served.collect())
 }
 
-/// Returns the prompts of a server.
-pub(super) async fn list_prompts(core: &KeptServer) -> Result<Vec<ServedPrompt>, ServerFailure> {
-    let mut listed = Vec::new();
-    let has_some = |capabilities: &ServerCapabilities| capabilities.prompts.is_some();
-    list(
-        core,
-        has_some,
-        |answer| {
-            let ServerResult::ListPromptsResult(page) = answer else {
-                return None;
-            };
-            listed.extend(page.prompts.into_iter().map(|found| {
-                ServedPrompt {
-                    name: found.name,
-                    description: found.description.as_deref().map(short),
-                    arguments: found
-                        .arguments
-                        .unwrap_or_default()
-                        .into_iter()
-                        .map(argument)
-                        .collect(),
-                }
-            }));
-            Some((listed.len(), page.next_cursor))
-        },
-        |params| ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(params)),
-    )
-    .await?;
-    listed.truncate(MOST_LISTED);
-    Ok(listed)
+/// Returns the prompts of a server that has just begun, or says that they have changed.
+pub(super) async fn list_prompts(
+    peer: &Peer<RoleClient>,
+    clock: &dyn Clock,
+) -> Result<Vec<ServedPrompt>, ServerFailure> {
+    if !says(peer, |capabilities| capabilities.prompts.is_some()) {
+        return Ok(Vec::new());
+    }
+    let ask = |params| {
+        let request = ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(params));
+        async move {
+            let sent = within(clock, PROMPTS, peer.send_request(request)).await;
+            answered(sent, PROMPTS).map_err(|unanswered| unanswered.failure)
+        }
+    };
+    let read = |answer| match answer {
+        ServerResult::ListPromptsResult(page) => Some((page.prompts, page.next_cursor)),
+        _ => None,
+    };
+    let found = list(ask, read).await?.into_iter();
+    let served = found.map(|found| ServedPrompt {
+        name: found.name,
+        description: found.description.as_deref().map(short),
+        arguments: found
+            .arguments
+            .unwrap_or_default()
+            .into_iter()
+            .map(argument)
+            .collect(),
+    });
+    Ok(served.collect())
+}
+
+/// Returns true if a server says that it can do something.
+fn says(peer: &Peer<RoleClient>, what: impl Fn(&ServerCapabilities) -> bool) -> bool {
+    let info = peer.peer_info();
+    info.is_some_and(|info| what(&info.capabilities))
 }
 
 fn argument(argument: rmcp::model::PromptArgument) -> PromptArgument {
@@ -98,30 +113,28 @@ fn argument(argument: rmcp::model::PromptArgument) -> PromptArgument {
     }
 }
 
-/// Asks for a list, page by page. `read` takes a page, and says how many there are and what is next.
-async fn list(
-    core: &KeptServer,
-    has_some: impl Fn(&ServerCapabilities) -> bool,
-    mut read: impl FnMut(ServerResult) -> Option<(usize, Option<String>)>,
-    ask_for: impl Fn(PaginatedRequestParams) -> ClientRequest,
-) -> Result<(), ServerFailure> {
-    let connection = core.connected().await?;
-    let info = connection.peer.peer_info();
-    if !info.is_some_and(|info| has_some(&info.capabilities)) {
-        return Ok(());
-    }
+/// Asks for a list, page by page. `read` takes what a page has, and where the next one begins.
+async fn list<T, F>(
+    ask: impl Fn(PaginatedRequestParams) -> F,
+    read: impl Fn(ServerResult) -> Option<(Vec<T>, Option<String>)>,
+) -> Result<Vec<T>, ServerFailure>
+where
+    F: Future<Output = Result<ServerResult, ServerFailure>>,
+{
+    let mut listed = Vec::new();
     let mut cursor: Option<String> = None;
     for _ in 0..MOST_PAGES {
         let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
-        let answer = ask(core, &connection, ask_for(params)).await?;
-        let (count, next) = read(answer).ok_or_else(unreadable)?;
+        let (page, next) = read(ask(params).await?).ok_or_else(unreadable)?;
+        listed.extend(page);
         let next = next.filter(|next| !next.is_empty() && cursor.as_ref() != Some(next));
         match next {
-            Some(next) if count < MOST_LISTED => cursor = Some(next),
+            Some(next) if listed.len() < MOST_LISTED => cursor = Some(next),
             _ => break,
         }
     }
-    Ok(())
+    listed.truncate(MOST_LISTED);
+    Ok(listed)
 }
 
 /// Reads a resource.
@@ -174,24 +187,48 @@ async fn ask(
     connection: &Connection,
     request: ClientRequest,
 ) -> Result<ServerResult, ServerFailure> {
-    let answer = tokio::select! {
+    let clock = &*core.target.place.clock;
+    let sent = tokio::select! {
         biased;
-        answer = within(&*core.target.place.clock, LIMIT, connection.peer.send_request(request)) => answer,
+        sent = within(clock, LIMIT, connection.peer.send_request(request)) => sent,
         why = connection.ended() => return Err(ServerFailure::Lost(why.to_string())),
     };
-    match answer {
-        None => Err(ServerFailure::TimedOut(LIMIT)),
-        Some(Ok(result)) => Ok(result),
-        Some(Err(rmcp::service::ServiceError::McpError(error))) => Err(ServerFailure::Refused {
-            code: error.code.0.into(),
-            message: error.message.into_owned(),
-        }),
-        Some(Err(error)) => {
-            let why = root(&error);
-            connection.tell_if_closed(&why);
-            Err(ServerFailure::Lost(why))
+    answered(sent, LIMIT).map_err(|unanswered| {
+        if unanswered.may_be_closed {
+            connection.tell_if_closed(&unanswered.failure.to_string());
         }
-    }
+        unanswered.failure
+    })
+}
+
+/// Why there is no answer to a request.
+struct Unanswered {
+    failure: ServerFailure,
+    /// True if nothing may be sent any more.
+    may_be_closed: bool,
+}
+
+/// Returns the answer to a request that was given so much time.
+fn answered(
+    sent: Option<Result<ServerResult, ServiceError>>,
+    limit: Duration,
+) -> Result<ServerResult, Unanswered> {
+    let (failure, may_be_closed) = match sent {
+        Some(Ok(result)) => return Ok(result),
+        None => (ServerFailure::TimedOut(limit), false),
+        Some(Err(ServiceError::McpError(error))) => {
+            let refused = ServerFailure::Refused {
+                code: error.code.0.into(),
+                message: error.message.into_owned(),
+            };
+            (refused, false)
+        }
+        Some(Err(error)) => (ServerFailure::Lost(root(&error)), true),
+    };
+    Err(Unanswered {
+        failure,
+        may_be_closed,
+    })
 }
 
 fn unreadable() -> ServerFailure {

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use posse_port::BoxFuture;
 use posse_port::servers::{
-    PromptMessage, ServedPrompt, ServedResource, Server, ServerAnswer, ServerCall, ServerFailure,
-    ServerState,
+    PromptMessage, ServedResource, Server, ServerAnswer, ServerCall, ServerFailure, ServerState,
 };
 use posse_protocol::ToolContent;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -67,10 +66,6 @@ impl Server for McpServer {
         uri: String,
     ) -> BoxFuture<'static, Result<Vec<ToolContent>, ServerFailure>> {
         self.work(|core| async move { resources::read_resource(&core, uri).await })
-    }
-
-    fn list_prompts(&self) -> BoxFuture<'static, Result<Vec<ServedPrompt>, ServerFailure>> {
-        self.work(|core| async move { resources::list_prompts(&core).await })
     }
 
     fn get_prompt(
