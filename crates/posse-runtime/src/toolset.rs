@@ -3,6 +3,7 @@
 mod agent;
 mod ask_user_question;
 mod enter_plan_mode;
+mod resources;
 mod send_message;
 mod served;
 pub(crate) mod skill;
@@ -28,6 +29,7 @@ use crate::session::factory::{AgentTools, ToolsOf};
 use crate::toolset::agent::AgentTool;
 use crate::toolset::ask_user_question::AskUserQuestion;
 use crate::toolset::enter_plan_mode::EnterPlanMode;
+use crate::toolset::resources::{ListResources, ReadResource};
 use crate::toolset::send_message::SendMessage;
 use crate::toolset::served::{CallTool, ServedTools};
 use crate::toolset::skill::SkillTool;
@@ -193,7 +195,11 @@ fn add_servers(factory: &Arc<Factory>, agent: AgentId, of: ToolsOf<'_>, tools: &
         return;
     }
     let caller = caller(factory, agent, tools);
-    tools.extend([typed(ToolSearch(caller.clone()))]);
+    tools.extend([
+        typed(ToolSearch(caller.clone())),
+        typed(ListResources(caller.clone())),
+        typed(ReadResource(caller.clone())),
+    ]);
     if !factory.ports.model.loads_tools(of.model) {
         tools.extend([typed(CallTool)]);
     }

@@ -62,8 +62,8 @@ impl Attachments {
             };
             match found {
                 Ok((path, text)) => blocks.push(ContentBlock::text(attached(&path, &text))),
-                // `@someone` is rarely meant as a file.
-                Err(Unattached::Missing) if !is_file_name(&name) => {}
+                // `@someone` is rarely meant as a file, and `@server:uri` is a server's.
+                Err(Unattached::Missing) if !is_file_name(&name) || name.contains(':') => {}
                 Err(why) => refused.push(format!("@{name} is left as text: {why}")),
             }
         }

@@ -14,6 +14,8 @@ use crate::output::{say, tame};
 
 /// posse's own command.
 const COMPACT: &str = "compact";
+/// What names of prompts of MCP servers begin with.
+const OF_SERVERS: &str = "mcp__";
 
 /// The commands that can be called.
 #[derive(Clone, Default)]
@@ -156,6 +158,12 @@ impl SlashCommands {
                 })
             }
             Some(skill) => Err(SlashError::ModelOnly(skill.name.clone())),
+            // A prompt of a server, which the agent looks for: it may not be connected yet.
+            None if name.starts_with(OF_SERVERS) => Ok(Command::Skill {
+                name: name.to_owned(),
+                arguments: arguments.to_owned(),
+                words,
+            }),
             // "/etc/hosts is wrong" is about a file, which a model understands.
             None if is_path(name) => Ok(Command::Prompt(words)),
             None => Err(self.unknown(name)),

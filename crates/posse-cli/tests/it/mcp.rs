@@ -2,6 +2,7 @@
 //! count.
 
 mod served;
+mod words;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -28,6 +28,7 @@ mod offer;
 mod person_shell;
 mod questions;
 mod report;
+mod server_words;
 pub(crate) mod shells;
 mod show;
 mod skill_queue;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::definition::agent_type::Definition;
 use crate::definition::skill;
 use crate::definition::teammate::TeammateTerms;
-use crate::definition::tool_name::{ASK, CALL_TOOL, OF_SERVERS, TOOL_SEARCH, means};
+use crate::definition::tool_name::{ASK, OF_SERVERS, REACHING, means};
 use posse_permission::{Rights, RuleError, RuleList};
 use posse_port::model::Effort;
 use posse_port::store::Origin;
@@ -161,10 +161,9 @@ impl Terms {
         let team = self.teammate.is_some() && TEAMWORK.contains(&tool);
         // Whatever an agent is for, it may ask, unless it shall have no tools at all.
         let asks = tool == ASK && self.tools.as_deref() != Some(&[]);
-        // Tools of servers are reached by these two.
+        // What servers have is reached by these.
         let of_servers = |names: &[String]| names.iter().any(|it| it.starts_with(OF_SERVERS));
-        let serves = [TOOL_SEARCH, CALL_TOOL].contains(&tool)
-            && self.tools.as_deref().is_some_and(of_servers);
+        let serves = REACHING.contains(&tool) && self.tools.as_deref().is_some_and(of_servers);
         (listed || notes || team || asks || serves) && !named(&self.disallowed)
     }
 

@@ -15,6 +15,12 @@ pub(crate) const SKILL: &str = "Skill";
 pub(crate) const TOOL_SEARCH: &str = "ToolSearch";
 /// The tool by which models call tools that they cannot load.
 pub(crate) const CALL_TOOL: &str = "CallTool";
+/// The tool that lists resources of servers.
+pub(crate) const LIST_RESOURCES: &str = "ListMcpResourcesTool";
+/// The tool that reads a resource of a server.
+pub(crate) const READ_RESOURCE: &str = "ReadMcpResourceTool";
+/// The tools by which tools and resources of servers are reached.
+pub(crate) const REACHING: [&str; 4] = [TOOL_SEARCH, CALL_TOOL, LIST_RESOURCES, READ_RESOURCE];
 /// What names of tools of servers begin with.
 pub(crate) const OF_SERVERS: &str = "mcp__";
 

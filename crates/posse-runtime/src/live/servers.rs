@@ -12,10 +12,12 @@ use posse_permission::{Policy, Rights};
 use posse_port::Ports;
 use posse_port::clock::Clock;
 use posse_port::process::ProcessBoundary;
-use posse_port::servers::{ServedTool, Server, ServerFacts, ServerPlace, ServerState};
+use posse_port::servers::{
+    ServedPrompt, ServedTool, Server, ServerFacts, ServerPlace, ServerState,
+};
 use posse_protocol::{AgentId, ToolSpec};
 
-use crate::definition::server::{DeclaredServer, ServerSet, ServerSource, ToolNames};
+use crate::definition::server::{DeclaredServer, ServerSet, ServerSource, ToolNames, tool_name};
 use crate::definition::terms::Terms;
 use crate::definition::tool_name::{OF_SERVERS, means};
 use crate::live::boundary;
@@ -456,6 +458,14 @@ impl AgentServers {
         tools.filter_map(NamedTool::spec).collect()
     }
 
+    /// Returns the names of all that it may have.
+    pub(crate) fn tools(&self, policy: &Policy) -> Vec<String> {
+        let now = self.set.now();
+        let names = now.tools.iter().map(|tool| &tool.name);
+        let names = names.filter(|name| self.may_have(name, policy));
+        names.cloned().collect()
+    }
+
     /// Returns what its model is told of each server.
     pub(crate) fn listed(&self, policy: &Policy) -> Vec<(String, String)> {
         let now = self.set.now();
@@ -468,6 +478,41 @@ impl AgentServers {
         let server = now.servers.get(now.find(tool)?.server)?;
         let declared = &server.declared;
         Some((declared.name.clone(), declared.origin.source))
+    }
+
+    /// Returns the servers that the agent may use, with their names.
+    pub(crate) fn usable(&self, policy: &Policy) -> Vec<(&str, &Arc<dyn Server>)> {
+        let members = self.set.members.iter();
+        let named = members.map(|it| (it.declared.name.as_str(), &it.server));
+        named
+            // Its name before any tool's: rules about all of them fit, and rules about one do not.
+            .filter(|(name, _)| self.may_have(&tool_name(name, ""), policy))
+            .collect()
+    }
+
+    /// Returns the prompt that a person means by `mcp__SERVER__PROMPT`.
+    pub(crate) fn prompt(&self, name: &str, policy: &Policy) -> Option<FoundPrompt> {
+        self.usable(policy).into_iter().find_map(|(server, at)| {
+            let state = at.state();
+            let mut prompts = state.facts()?.prompts.iter();
+            let prompt = prompts.find(|it| tool_name(server, &it.name) == name)?;
+            Some(FoundPrompt {
+                server: server.to_owned(),
+                at: Arc::clone(at),
+                prompt: prompt.clone(),
+            })
+        })
+    }
+
+    /// Returns all prompts, by the names that a person calls them by.
+    pub(crate) fn prompts(&self, policy: &Policy) -> Vec<(String, ServedPrompt)> {
+        let named = |(server, at): (&str, &Arc<dyn Server>)| {
+            let served = at.state().facts().map(|facts| facts.prompts.clone());
+            let prompts = served.unwrap_or_default().into_iter();
+            let named = prompts.map(|it| (tool_name(server, &it.name), it));
+            named.collect::<Vec<_>>()
+        };
+        self.usable(policy).into_iter().flat_map(named).collect()
     }
 
     /// Returns those that cannot be connected, and why.
@@ -498,27 +543,67 @@ impl AgentServers {
 
 /// The servers of a session, for front ends.
 #[derive(Clone, Default)]
-pub struct ServerWatch(Option<(Arc<UsedServers>, Arc<dyn Clock>)>);
+pub struct ServerWatch(Option<WatchedServers>);
+
+/// Servers, and the rights of the agent that has them.
+#[derive(Clone)]
+struct WatchedServers {
+    servers: AgentServers,
+    rights: Rights,
+    clock: Arc<dyn Clock>,
+}
 
 impl ServerWatch {
     /// Returns those of an agent.
-    pub(crate) fn new(servers: Option<&AgentServers>, clock: &Arc<dyn Clock>) -> Self {
-        Self(servers.map(|servers| (Arc::clone(&servers.set), Arc::clone(clock))))
+    pub(crate) fn new(
+        servers: Option<&AgentServers>,
+        rights: &Rights,
+        clock: &Arc<dyn Clock>,
+    ) -> Self {
+        Self(servers.map(|servers| WatchedServers {
+            servers: servers.clone(),
+            rights: rights.clone(),
+            clock: Arc::clone(clock),
+        }))
     }
 
     /// Waits until they have connected or failed to, or the first request does not wait any longer.
     pub async fn first_wait(&self) {
-        if let Some((set, clock)) = &self.0 {
-            set.first_wait(&**clock).await;
+        if let Some(watched) = &self.0 {
+            watched.servers.set.first_wait(&*watched.clock).await;
         }
     }
 
     /// Returns their names, and what they are now.
     pub fn now(&self) -> Vec<(String, ServerState)> {
-        let members = self.0.iter().flat_map(|(set, _)| &set.members);
+        let members = self.0.iter().flat_map(|it| &it.servers.set.members);
         let now = members.map(|it| (it.declared.name.clone(), it.server.state()));
         now.collect()
     }
+
+    /// Returns their prompts as they are now, by the names that a person calls them by.
+    pub fn prompts(&self) -> Vec<(String, ServedPrompt)> {
+        let watched = self.0.iter();
+        let prompts = watched.map(|it| it.servers.prompts(&it.rights.policy()));
+        prompts.flatten().collect()
+    }
+
+    /// Returns the names of the tools that the agent may have now.
+    pub fn tools(&self) -> Vec<String> {
+        let watched = self.0.iter();
+        let tools = watched.map(|it| it.servers.tools(&it.rights.policy()));
+        tools.flatten().collect()
+    }
+}
+
+/// A prompt of a server.
+pub(crate) struct FoundPrompt {
+    /// The name of its server.
+    pub(crate) server: String,
+    /// Its server.
+    pub(crate) at: Arc<dyn Server>,
+    /// What it says of itself.
+    pub(crate) prompt: ServedPrompt,
 }
 
 impl fmt::Debug for ServerWatch {

@@ -4,10 +4,13 @@
 use std::fmt::Write as _;
 
 use crate::prompt::reminder;
-use posse_port::text::{line, neutral};
+use posse_port::servers::ServedResource;
+use posse_port::text::{attribute, line, neutral};
 
 /// Maximum length of the names of a server's tools, in bytes; beyond that they are counted.
 const NAMES: usize = 12_000;
+/// Number of resources that are listed at once.
+const RESOURCES: usize = 500;
 
 /// A server as a model is told of it.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +96,80 @@ pub(crate) fn not_found(missing: &[String], servers: &str) -> String {
     };
     let servers = if servers.is_empty() { " none" } else { servers };
     format!("{what} The servers are:{servers}")
+}
+
+/// Returns what a person is told who has called a prompt that no server has.
+pub(crate) fn no_prompt(name: &str, known: &[String]) -> String {
+    let what = format!("no server has a prompt /{}", line(name));
+    match known {
+        [] => format!("{what}, and none has any; `posse mcp check` shows what is connected"),
+        names => format!("{what}; there are /{}", names.join(", /")),
+    }
+}
+
+/// Returns the resources of servers, a line each, or why they are not listed.
+pub(crate) fn resources(listed: &[(String, Result<Vec<ServedResource>, String>)]) -> String {
+    let mut text = String::new();
+    let (mut shown, mut left_out) = (0, 0);
+    for (server, resources) in listed {
+        match resources {
+            Ok(resources) if resources.is_empty() => {}
+            Ok(resources) => {
+                let _ = writeln!(text, "{}:", line(server));
+                for resource in resources {
+                    match shown < RESOURCES {
+                        true => text.push_str(&resource_line(resource)),
+                        false => left_out += 1,
+                    }
+                    shown += 1;
+                }
+            }
+            Err(why) => {
+                let _ = writeln!(text, "{}: not listed: {}", line(server), line(why));
+            }
+        }
+    }
+    if left_out > 0 {
+        let _ = writeln!(text, "and {left_out} more: name one server");
+    }
+    match text.is_empty() {
+        true => "The servers have no resources.".into(),
+        false => text,
+    }
+}
+
+fn resource_line(resource: &ServedResource) -> String {
+    let mut text = format!("- {}: {}", line(&resource.uri), line(&resource.name));
+    if let Some(about) = &resource.description {
+        let _ = write!(text, ", {}", line(&neutral(about)));
+    }
+    if let Some(kind) = &resource.media_type {
+        let _ = write!(text, " ({})", line(kind));
+    }
+    text.push('\n');
+    text
+}
+
+/// Returns what a model reads that has named a server which is not there for it.
+pub(crate) fn no_server(name: &str, known: &[String]) -> String {
+    let what = format!("There is no server {}", line(name));
+    match known {
+        [] => format!("{what}, and no other."),
+        names => format!("{what}; there are {}.", line(&names.join(", "))),
+    }
+}
+
+/// Returns a message of a server's prompt that a person has called.
+pub(crate) fn message(server: &str, is_user: bool, text: &str) -> String {
+    let (server, text) = (attribute(server), neutral(text.trim_end()));
+    let from = if is_user { "user" } else { "assistant" };
+    format!("<server-prompt server=\"{server}\" from=\"{from}\">\n{text}\n</server-prompt>")
+}
+
+/// Returns a resource that a person has named, in its frame.
+pub(crate) fn resource(server: &str, uri: &str, text: &str) -> String {
+    let (server, uri, text) = (attribute(server), attribute(uri), neutral(text.trim_end()));
+    format!("<attached-resource server=\"{server}\" uri=\"{uri}\">\n{text}\n</attached-resource>")
 }
 
 /// Returns what a model reads that has called a tool which no server has.

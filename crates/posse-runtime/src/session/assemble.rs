@@ -343,7 +343,7 @@ pub(crate) fn assemble_root(
         servers,
     };
     let session_account = kind.account.clone();
-    let watch = ServerWatch::new(kind.servers.as_ref(), &factory.ports.clock);
+    let watch = ServerWatch::new(kind.servers.as_ref(), &kind.rights, &factory.ports.clock);
     let mut actor = assemble(factory, parts, seed, setup, kind);
     if plans {
         actor.machine.tell(prompt::plan::begun());

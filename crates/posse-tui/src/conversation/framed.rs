@@ -23,10 +23,12 @@ const TASK: &str = "<team-task id=\"";
 impl<'a> Framed<'a> {
     /// Returns them, if a text is in such a frame.
     pub(super) fn of(text: &'a str) -> Option<Self> {
-        const TAGS: [&str; 5] = [
+        const TAGS: [&str; 7] = [
             "system-reminder",
             "task-notification",
             "attached-file",
+            "attached-resource",
+            "server-prompt",
             "mail",
             "team-idle",
         ];
@@ -43,6 +45,12 @@ impl<'a> Framed<'a> {
             "system-reminder" => return self.reminder(),
             "team-idle" => return self.idle_members(),
             "attached-file" => format!("attached {}", self.attribute("path")),
+            "attached-resource" => format!(
+                "attached {} of {}",
+                self.attribute("uri"),
+                self.attribute("server")
+            ),
+            "server-prompt" => format!("prompt of {}", self.attribute("server")),
             "mail" => format!(
                 "message from {}: {}",
                 self.attribute("from"),

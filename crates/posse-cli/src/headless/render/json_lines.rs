@@ -59,10 +59,18 @@ impl JsonLines {
     pub(crate) fn init(&self) -> Value {
         let facts = &self.facts;
         let servers = result::servers(&facts.servers);
+        let tools: Vec<String> = facts
+            .tools
+            .iter()
+            .cloned()
+            .chain(facts.servers.tools())
+            .collect();
+        let prompts = facts.servers.prompts().into_iter().map(|(name, _)| name);
+        let commands: Vec<String> = facts.commands.iter().cloned().chain(prompts).collect();
         let mut init = json!({
             "type": "system", "subtype": "init",
-            "cwd": facts.cwd.to_string_lossy(), "tools": facts.tools, "mcp_servers": servers, "model": facts.model,
-            "permissionMode": facts.mode, "slash_commands": facts.commands, "agents": facts.agents, "skills": facts.skills, "plugins": [],
+            "cwd": facts.cwd.to_string_lossy(), "tools": tools, "mcp_servers": servers, "model": facts.model,
+            "permissionMode": facts.mode, "slash_commands": commands, "agents": facts.agents, "skills": facts.skills, "plugins": [],
             "output_style": "default", "apiKeySource": facts.key_source.unwrap_or("none"),
             "claude_code_version": env!("CARGO_PKG_VERSION"), "capabilities": [],
         });

@@ -6,7 +6,9 @@ use posse_permission::{Policy, RuleList, Source};
 use posse_protocol::{Command, EventKind};
 
 use crate::agent::actor::work::Work;
-use crate::agent::actor::{Actor, lead, listing, memory_note, model, person_shell, skills};
+use crate::agent::actor::{
+    Actor, lead, listing, memory_note, model, person_shell, server_words, skills,
+};
 use crate::agent::step::{Input, prompts};
 use crate::live::registry::By;
 use crate::live::stop;
@@ -14,9 +16,10 @@ use crate::live::stop;
 /// Takes a command: it waits behind a skill that is being prepared, or is handled. Returns the input
 /// that the machine has to decide about, if any.
 pub(super) fn receive(actor: &mut Actor, command: Command, work: &mut Work) -> Option<Input> {
-    let held = work
-        .skills
-        .hold(command, || prompts::next_id(&mut actor.machine));
+    let is_prepared = server_words::names_resources(actor, &command);
+    let held = work.skills.hold(command, is_prepared, || {
+        prompts::next_id(&mut actor.machine)
+    });
     match held {
         Ok(input) => input,
         Err(command) => on_command(actor, command, work),
@@ -162,6 +165,7 @@ pub(super) fn next_held(actor: &mut Actor, work: &mut Work) -> Option<Input> {
             arguments,
             words,
         } => skills::call_skill(actor, &name, arguments, words, work),
+        Command::Prompt(words) => server_words::bring_resources(actor, words, work),
         command => on_command(actor, command, work),
     }
 }

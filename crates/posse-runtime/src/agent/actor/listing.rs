@@ -20,7 +20,10 @@ const MOST: usize = 100;
 /// Lists names that have this part, in any case.
 pub(super) fn list(actor: &Actor, what: ListKind, part: String) {
     let listing: BoxFuture<'static, _> = match what {
-        ListKind::Files => Box::pin(files(actor, part.clone())),
+        ListKind::Files => match resources(actor, &part) {
+            Some(listing) => Box::pin(listing),
+            None => Box::pin(files(actor, part.clone())),
+        },
         ListKind::Agents => Box::pin(ready(Ok(having(agents(actor), &part)))),
         ListKind::Commands => Box::pin(ready(Ok(having(commands(actor), &part)))),
     };
@@ -70,7 +73,36 @@ fn commands(actor: &Actor) -> Vec<ListedName> {
         name: skill.name.clone(),
         about: skill.description.clone(),
     });
-    listed.collect()
+    let policy = actor.machine.rights().policy();
+    let servers = actor.advertised.servers.iter();
+    let prompts = servers.flat_map(|servers| servers.prompts(&policy));
+    let prompts = prompts.map(|(name, prompt)| ListedName {
+        name,
+        about: prompt.description.unwrap_or_default(),
+    });
+    listed.chain(prompts).collect()
+}
+
+/// Asks a server for its resources, if a part begins with its name and a colon.
+fn resources(
+    actor: &Actor,
+    part: &str,
+) -> Option<impl Future<Output = Result<(Vec<ListedName>, u64), ToolError>> + Send + 'static> {
+    let (of, _) = part.split_once(':')?;
+    let policy = actor.machine.rights().policy();
+    let usable = actor.advertised.servers.as_ref()?.usable(&policy);
+    let (_, server) = usable.into_iter().find(|(name, _)| *name == of)?;
+    let listed = server.list_resources();
+    let (of, part) = (of.to_owned(), part.to_owned());
+    Some(async move {
+        let listed = listed.await;
+        let listed = listed.map_err(|failure| ToolError::Tell(format!("{of}: {failure}")))?;
+        let names = listed.into_iter().map(|resource| ListedName {
+            name: format!("{of}:{}", resource.uri),
+            about: resource.description.unwrap_or(resource.name),
+        });
+        Ok(having(names.collect(), &part))
+    })
 }
 
 /// Looks for files with the agent's own tool, so that nothing is found that it could not find.

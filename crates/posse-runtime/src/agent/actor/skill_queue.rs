@@ -54,6 +54,15 @@ pub(super) enum SkillDone {
     },
     /// A sub-agent has followed them, or could not be started.
     Delegated(Box<Result<SkillOutcome, ToolError>>),
+    /// Servers have given what a prompt names, or the reason why they have not.
+    Served(Result<ServedWords, String>),
+}
+
+/// A prompt with what servers have given for it.
+pub(super) struct ServedWords {
+    pub(super) words: Vec<ContentBlock>,
+    /// What could not be read.
+    pub(super) warnings: Vec<String>,
 }
 
 impl SkillQueue {
@@ -80,11 +89,12 @@ impl SkillQueue {
         self.stop();
     }
 
-    /// Keeps a command that must wait: every skill, and whatever comes after one and would begin a
-    /// run. Returns any other command.
+    /// Keeps a command that must wait: every skill, whatever comes after one and would begin a run,
+    /// and what is prepared as skills are. Returns any other command.
     pub(super) fn hold(
         &mut self,
         command: Command,
+        is_prepared: bool,
         next_id: impl FnOnce() -> u64,
     ) -> Result<Option<Input>, Command> {
         let begins = matches!(
@@ -93,6 +103,7 @@ impl SkillQueue {
         );
         match &command {
             Command::Skill { .. } => {}
+            _ if is_prepared => {}
             _ if begins && self.is_busy() => {}
             _ => return Err(command),
         }
@@ -171,7 +182,7 @@ mod tests {
             (2, Command::Prompt(words("more"))),
             (3, Command::Continue),
         ] {
-            assert!(matches!(queue.hold(command, || id), Ok(None)));
+            assert!(matches!(queue.hold(command, false, || id), Ok(None)));
         }
         let seen = |queue: &SkillQueue| {
             let each = queue.queued().map(|prompt| (prompt.id, prompt.text));

@@ -10,9 +10,10 @@ use posse_protocol::{AgentId, ContentBlock, Fault, FaultClass, Outcome, RunStatu
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::agent::actor::Actor;
-use crate::agent::actor::skill_queue::{SkillDone, failed};
+use crate::agent::actor::server_words::CalledPrompt;
+use crate::agent::actor::skill_queue::{ServedWords, SkillDone, failed};
 use crate::agent::actor::work::Work;
+use crate::agent::actor::{Actor, command, server_words};
 use crate::agent::lifecycle::{Delegation, SkillOutcome};
 use crate::agent::skill::{self, Gate, Ready, SHELL, SkillError, Unready};
 use crate::agent::step::{Delegated, Input};
@@ -78,6 +79,14 @@ pub(super) fn call_skill(
 ) -> Option<Input> {
     let skill = match callable(actor, name) {
         Ok(skill) => skill,
+        Err(SkillError::Unknown { .. }) if server_words::is_prompt(actor, name) => {
+            let called = CalledPrompt {
+                name: name.to_owned(),
+                arguments,
+            };
+            server_words::call_prompt(actor, called, words, work);
+            return None;
+        }
         Err(why) => return Some(failed(FaultClass::InvalidRequest, why.to_string())),
     };
     work.skills.cancel = CancellationToken::new();
@@ -159,6 +168,14 @@ pub(super) fn on_done(actor: &mut Actor, followed: SkillDone, work: &mut Work) -
             Err(Unready::Stopped(_)) => Input::NotBegun(Outcome::Interrupted),
             Err(Unready::Failed(why)) => failed(FaultClass::InvalidRequest, why),
         },
+        SkillDone::Served(_) if stopped => Input::NotBegun(Outcome::Interrupted),
+        SkillDone::Served(Ok(ServedWords { words, warnings })) => {
+            for warning in warnings {
+                command::warn(actor, warning);
+            }
+            Input::Prompt(words)
+        }
+        SkillDone::Served(Err(why)) => failed(FaultClass::InvalidRequest, why),
         SkillDone::Delegated(outcome) => Input::Delegated(Box::new(match *outcome {
             Ok(outcome) => came(outcome, stopped),
             Err(why) => {

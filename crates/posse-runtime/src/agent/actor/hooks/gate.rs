@@ -14,6 +14,7 @@ use crate::agent::actor::{Actor, command};
 use crate::agent::hook_host::{HookHost, HookRun};
 use crate::agent::step::{HookRequest, PROMPTS};
 use crate::definition::instructions::Instruction;
+use crate::definition::tool_name::OF_SERVERS;
 use crate::hook::{HookBook, HookEvent, HookSet, Preparation, Veto};
 use crate::live::skill_hooks::SkillHooks;
 use crate::prompt;
@@ -149,7 +150,10 @@ pub(super) fn next_gated(actor: &mut Actor, work: &mut Work) {
         let (name, arguments, text) = words(&command);
         if let Some(name) = name {
             let own = json!({
-                "expansion_type": "slash_command",
+                "expansion_type": match name.starts_with(OF_SERVERS) {
+                    true => "mcp_prompt",
+                    false => "slash_command",
+                },
                 "command_name": name,
                 "command_args": arguments,
                 "prompt": text,

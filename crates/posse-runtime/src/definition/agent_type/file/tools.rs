@@ -7,14 +7,16 @@ use crate::definition::front::value::{joined, quoted};
 use posse_port::closest;
 
 /// Tools that posse has. Others are kept, because definitions are shared with other programs.
-const TOOLS: [&str; 14] = [
+const TOOLS: [&str; 16] = [
     "Agent",
     "AskUserQuestion",
     "Bash",
     "Edit",
     "Glob",
     "Grep",
+    "ListMcpResourcesTool",
     "Read",
+    "ReadMcpResourceTool",
     "SendMessage",
     "Skill",
     "TaskOutput",
@@ -39,7 +41,7 @@ const TEAM_TOOLS: [&str; 10] = [
 ];
 
 /// Tools of other programs. They are not typing mistakes.
-const FOREIGN: [&str; 16] = [
+const FOREIGN: [&str; 14] = [
     "BashOutput",
     "CronCreate",
     "CronDelete",
@@ -47,12 +49,10 @@ const FOREIGN: [&str; 16] = [
     "EnterPlanMode",
     "KillBash",
     "KillShell",
-    "ListMcpResourcesTool",
     "LSP",
     "MultiEdit",
     "NotebookEdit",
     "NotebookRead",
-    "ReadMcpResourceTool",
     "SlashCommand",
     "TodoWrite",
     "WebSearch",
