@@ -140,7 +140,7 @@ fn question(kind: QuestionKind) -> &'static str {
     match kind {
         QuestionKind::Permission => "only a person can allow this",
         QuestionKind::Plan => "the plan needs a person's approval",
-        QuestionKind::Choice => "the agent has a question",
+        QuestionKind::Choice | QuestionKind::Form => "the agent has a question",
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use posse_protocol::{AgentId, RawJson, ToolContent, ToolSpec};
+use posse_protocol::{AgentId, Elicitation, ElicitationReply, RawJson, ToolContent, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -233,14 +233,34 @@ pub struct ServerCall {
     pub tool: String,
     /// Its input, an object.
     pub input: RawJson,
+    /// The main agent of the caller's session.
+    pub session: AgentId,
     /// Who calls, from the main agent down: places are given in turn to each branch.
     pub path: String,
     /// Where its progress is shown.
     pub output: LiveOutput,
     /// The file that takes an answer that is too long, which must not exist; without one it is lost.
     pub overflow: Option<PathBuf>,
+    /// Asks whoever has wanted the call, if the server asks something.
+    pub asker: Arc<dyn ServerAsker>,
     /// Tells it to end.
     pub cancel: CancellationToken,
+}
+
+/// Asks what a server wants to know while it works on a call.
+pub trait ServerAsker: Send + Sync {
+    /// Asks, and waits for the answer. Dropped, nobody is asked any more.
+    fn ask(&self, asked: Elicitation) -> BoxFuture<'static, ElicitationReply>;
+}
+
+/// Asks nobody: whatever a server asks is declined.
+#[derive(Clone, Copy, Debug)]
+pub struct AsksNobody;
+
+impl ServerAsker for AsksNobody {
+    fn ask(&self, _asked: Elicitation) -> BoxFuture<'static, ElicitationReply> {
+        Box::pin(std::future::ready(ElicitationReply::Decline))
+    }
 }
 
 /// What a tool has answered.

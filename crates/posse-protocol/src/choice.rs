@@ -81,7 +81,7 @@ pub struct ChoiceAnswers {
 }
 
 impl Choices {
-    /// Reads the questions in a tool's input.
+    /// Reads and checks the questions in a tool's input.
     pub fn read(input: &RawJson) -> Result<Self, BadChoice> {
         let choices: Self = serde_json::from_str(input.get()).map_err(|error| {
             let what = error.to_string();

@@ -8,6 +8,7 @@ pub mod content;
 pub mod control;
 pub mod cost;
 pub mod display;
+pub mod elicitation;
 pub mod event;
 pub mod host;
 pub mod id;
@@ -35,6 +36,7 @@ pub use content::{ContentBlock, Message, RawJson, Role, StopReason, ToolContent,
 pub use control::{IdleReason, IdleReport, Request, RequestKind, Response, TaskReport};
 pub use cost::{Cost, Purpose};
 pub use display::{DiffLine, Display, FileDiff, Hunk, LineChange};
+pub use elicitation::{Elicitation, ElicitationReply, ElicitationWish};
 pub use event::{
     Aside, Delta, Denial, Entry, EntryKind, Event, EventKind, Fault, FaultClass, HookEnd,
     HookUpdate, Limit, MemberChange, MemberUpdate, Missed, ModelUpdate, Outcome, ReplyFacts, Retry,

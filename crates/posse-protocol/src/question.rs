@@ -88,11 +88,13 @@ pub enum QuestionKind {
     Plan,
     /// Which of several options a person chooses.
     Choice,
+    /// What a server asks while it works on the call.
+    Form,
 }
 
 impl QuestionKind {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Permission, Self::Plan, Self::Choice];
+    pub const ALL: [Self; 4] = [Self::Permission, Self::Plan, Self::Choice, Self::Form];
 
     /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
@@ -100,6 +102,7 @@ impl QuestionKind {
             Self::Permission => "permission",
             Self::Plan => "plan",
             Self::Choice => "choice",
+            Self::Form => "form",
         }
     }
 }
