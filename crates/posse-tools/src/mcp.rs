@@ -5,6 +5,7 @@
 mod call;
 mod connection;
 mod content;
+mod elicitation;
 mod facts;
 mod handshake;
 mod http;
@@ -13,6 +14,7 @@ mod http_fault;
 mod identity;
 mod kept_server;
 mod listener;
+mod open_calls;
 mod program;
 mod resources;
 mod restarts;

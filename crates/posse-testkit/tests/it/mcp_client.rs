@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use posse_port::clock::{Clock, SystemClock};
 use posse_port::process::ProcessBoundary;
 use posse_port::servers::{
-    Server, ServerAnswer, ServerCall, ServerEntry, ServerFailure, ServerPlace, ServerSharing,
-    ServerState, ServerTransport, Servers as _,
+    AsksNobody, Server, ServerAnswer, ServerCall, ServerEntry, ServerFailure, ServerPlace,
+    ServerSharing, ServerState, ServerTransport, Servers as _,
 };
 use posse_port::tool::LiveOutput;
 use posse_protocol::{AgentId, RawJson, ToolContent};
@@ -143,7 +143,9 @@ fn call(tool: &str, input: &Value) -> ServerCall {
     ServerCall {
         tool: tool.into(),
         input: RawJson::parse(&input.to_string()).unwrap(),
+        session: AgentId::from(Uuid::nil()),
         path: "/main".into(),
+        asker: Arc::new(AsksNobody),
         output: LiveOutput::default(),
         overflow: None,
         cancel: CancellationToken::new(),

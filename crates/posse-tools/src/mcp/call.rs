@@ -6,17 +6,20 @@ use std::time::Duration;
 use posse_port::BoxFuture;
 use posse_port::clock::Clock;
 use posse_port::servers::{ServerAnswer, ServerCall, ServerFailure, ServerTransport};
+use posse_protocol::ElicitationReply;
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ElicitResult,
-    ElicitationAction, InputRequest, InputRequiredResult, InputResponses, ServerResult,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, InputRequest,
+    InputRequiredResult, InputResponses, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 
 use super::connection::{Connection, cancel};
 use super::content::{answered, read_loosely};
+use super::elicitation::{elicitation, elicited};
 use super::kept_server::KeptServer;
 use super::listener::ProgressGuard;
+use super::open_calls::OpenCall;
 use super::send_fault::{SendFault, send_fault};
 use crate::processes::within;
 
@@ -115,7 +118,16 @@ async fn ask(
             ServerResult::CallToolResult(result) => return Ok(result),
             ServerResult::InputRequiredResult(wanted) => {
                 params.request_state.clone_from(&wanted.request_state);
-                params.input_responses = Some(responses(connection, wanted));
+                let responses = responses(core, connection, call, wanted);
+                let responses = tokio::select! {
+                    biased;
+                    () = call.cancel.cancelled() => return Err(ServerFailure::Stopped.into()),
+                    () = &mut bounds.over => {
+                        return Err(ServerFailure::TimedOut(bounds.limit).into());
+                    }
+                    responses = responses => responses,
+                };
+                params.input_responses = Some(responses);
             }
             ServerResult::CustomResult(result) => {
                 let result = read_loosely(result.0);
@@ -178,19 +190,30 @@ fn refused(why: &str) -> ServerFailure {
     }
 }
 
-/// Answers what a server asks before it goes on: where work is done; nobody else is asked.
-fn responses(connection: &Connection, wanted: InputRequiredResult) -> InputResponses {
-    let requests = wanted.input_requests.unwrap_or_default();
-    let respond = |request: InputRequest| match request {
-        InputRequest::ListRoots(_) => serde_json::to_value(connection.listener.roots()),
-        InputRequest::Elicitation(_) => {
-            serde_json::to_value(ElicitResult::new(ElicitationAction::Decline))
-        }
-        _ => Ok(serde_json::json!({"error": {"code": -32601, "message": "not supported"}})),
-    };
-    let responses = requests.into_iter();
-    let responses = responses.map(|(name, request)| (name, respond(request).unwrap_or_default()));
-    responses.collect()
+/// Answers what a server asks before it goes on: where work is done, and what only a person knows.
+async fn responses(
+    core: &KeptServer,
+    connection: &Connection,
+    call: &ServerCall,
+    wanted: InputRequiredResult,
+) -> InputResponses {
+    let mut responses = InputResponses::new();
+    for (name, request) in wanted.input_requests.unwrap_or_default() {
+        let response = match request {
+            InputRequest::ListRoots(_) => serde_json::to_value(connection.listener.roots()),
+            InputRequest::Elicitation(request) => {
+                let asked = elicitation(&core.target.entry.name, request.params);
+                let reply = match asked {
+                    Some(asked) => call.asker.ask(asked).await,
+                    None => ElicitationReply::Decline,
+                };
+                serde_json::to_value(elicited(reply))
+            }
+            _ => Ok(serde_json::json!({"error": {"code": -32601, "message": "not supported"}})),
+        };
+        responses.insert(name, response.unwrap_or_default());
+    }
+    responses
 }
 
 /// A call that was handed over. Dropped, the server is told that nobody waits for it any more.
@@ -198,6 +221,8 @@ struct SentCall<'a> {
     connection: &'a Connection,
     handle: RequestHandle<RoleClient>,
     progress: ProgressGuard,
+    /// Whom the server reaches as long as the call is open.
+    open: OpenCall,
     is_open: bool,
 }
 
@@ -217,6 +242,7 @@ impl<'a> SentCall<'a> {
         Ok(Self {
             connection,
             progress: connection.listener.follow(token, call.output.clone()),
+            open: connection.listener.open_call(call),
             handle,
             is_open: true,
         })
@@ -235,7 +261,9 @@ impl<'a> SentCall<'a> {
                 answer = &mut self.handle.rx => return self.read(answer.ok(), &*clock).await,
                 () = call.cancel.cancelled() => return Err(ServerFailure::Stopped.into()),
                 () = &mut bounds.over => return Err(ServerFailure::TimedOut(bounds.limit).into()),
-                () = &mut idle => return Err(ServerFailure::TimedOut(bounds.idle).into()),
+                () = &mut idle, if !self.open.is_asking() => return Err(ServerFailure::TimedOut(bounds.idle).into()),
+                // A person may take long.
+                () = self.open.answered() => idle = clock.sleep(bounds.idle),
                 () = self.progress.progress.moved.notified() => {
                     idle = clock.sleep(bounds.idle);
                 }

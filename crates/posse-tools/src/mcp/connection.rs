@@ -44,6 +44,8 @@ use crate::processes::within;
 pub(super) const START: Duration = Duration::from_secs(30);
 /// How long it may take to send a cancellation.
 const CANCEL: Duration = Duration::from_millis(900);
+/// How long a program may take to end that has closed its output: how it ends is told then.
+const DYING: Duration = Duration::from_millis(500);
 /// How long the end of a connection may take.
 const CLOSE: Duration = Duration::from_secs(3);
 /// How many pages a list of tools has.
@@ -270,8 +272,8 @@ impl LiveConnection {
     /// Ends it. Returns why, for those who still call.
     pub(super) async fn end(mut self, why: String, is_wanted: bool, clock: &dyn Clock) -> Arc<str> {
         let told = match self.program.take() {
-            // It has ended already, or is ended since it cannot be talked with.
-            Some(program) if is_wanted => program.end(&why, Duration::ZERO).await,
+            // It has ended, or is about to, or is ended since it cannot be talked with.
+            Some(program) if is_wanted => program.end(&why, DYING).await,
             Some(program) => {
                 within(clock, CLOSE, self.service.close()).await;
                 program.end(&why, PATIENCE).await

@@ -9,17 +9,22 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use posse_port::servers::ServerCall;
 use posse_port::tool::LiveOutput;
+use posse_protocol::ElicitationReply;
 use rmcp::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, Implementation, ListRootsResult,
-    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, ProtocolVersion,
-    Root, RootsCapabilities,
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability,
+    FormElicitationCapability, Implementation, ListRootsResult, LoggingMessageNotificationParam,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, Root, RootsCapabilities,
+    UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleClient};
 use tokio::sync::{Notify, watch};
 
+use super::elicitation::{elicitation, elicited};
+use super::open_calls::{OpenCall, OpenCalls};
 use super::tail::LogTail;
 
 /// How much of a message of a server's log is kept.
@@ -30,9 +35,11 @@ const LOGGED: usize = 500;
 pub(super) struct Listener(Arc<Listening>);
 
 struct Listening {
+    name: String,
     directory: PathBuf,
     changes: watch::Sender<ListChanges>,
     progress: Mutex<HashMap<ProgressToken, Arc<Progress>>>,
+    calls: OpenCalls,
     log: Arc<LogTail>,
 }
 
@@ -61,10 +68,12 @@ pub(super) struct ProgressGuard {
 }
 
 impl Listener {
-    /// Returns a listener. `directory` is where the server is told that work is done.
-    pub(super) fn new(directory: PathBuf, log: Arc<LogTail>) -> Self {
+    /// Returns a listener to the server `name`. `directory` is where it is told that work is done.
+    pub(super) fn new(name: &str, directory: PathBuf, log: Arc<LogTail>) -> Self {
         Self(Arc::new(Listening {
+            name: name.to_owned(),
             directory,
+            calls: OpenCalls::default(),
             changes: watch::Sender::default(),
             progress: Mutex::default(),
             log,
@@ -125,10 +134,19 @@ impl Listener {
         }
     }
 
+    /// Takes note of a call until the guard is dropped: what the server asks meanwhile may be about it.
+    pub(super) fn open_call(&self, call: &ServerCall) -> OpenCall {
+        self.0.calls.open(call)
+    }
+
     /// Returns what the server is told about posse.
     pub(super) fn introduction() -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
         capabilities.roots = Some(RootsCapabilities::default());
+        let asks = ElicitationCapability::new()
+            .with_form(FormElicitationCapability::new())
+            .with_url(UrlElicitationCapability::new());
+        capabilities.elicitation = Some(asks);
         let posse = Implementation::new("posse", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(capabilities, posse)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
@@ -188,6 +206,26 @@ impl ClientHandler for Listener {
         _context: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
         Ok(self.roots())
+    }
+
+    async fn create_elicitation(
+        &self,
+        asked: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let reply = match elicitation(&self.0.name, asked) {
+            Some(asked) => {
+                let reply = self.0.calls.ask(asked);
+                // The server may give up before the person answers.
+                context
+                    .ct
+                    .run_until_cancelled(reply)
+                    .await
+                    .unwrap_or(ElicitationReply::Cancel)
+            }
+            None => ElicitationReply::Decline,
+        };
+        Ok(elicited(reply))
     }
 
     async fn on_progress(

@@ -52,7 +52,11 @@ pub(super) struct ServerTarget {
 impl ServerTarget {
     /// Returns what listens to it.
     pub(super) fn listener(&self) -> Listener {
-        Listener::new(self.place.directory.clone(), Arc::clone(&self.log))
+        Listener::new(
+            &self.entry.name,
+            self.place.directory.clone(),
+            Arc::clone(&self.log),
+        )
     }
 
     /// Returns true if it is a program.
