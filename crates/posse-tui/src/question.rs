@@ -23,7 +23,7 @@ pub fn wanted(question: &Question) -> String {
 /// Returns what an agent does by asking, in few words that follow its name.
 pub(crate) fn deed(question: &Question) -> String {
     match question.kind {
-        QuestionKind::Choice => "asks you".to_owned(),
+        QuestionKind::Choice | QuestionKind::Form => "asks you".to_owned(),
         QuestionKind::Plan => "hands in a plan".to_owned(),
         QuestionKind::Permission if question.tool == CONNECT => "wants to connect".to_owned(),
         QuestionKind::Permission => format!("wants to use {}", one_line(&question.tool)),

@@ -170,7 +170,8 @@ pub(crate) async fn open(config: RunConfig) -> anyhow::Result<Started> {
     };
     let unknown = config.flags.tools.iter().flatten();
     let unknown: Vec<&str> = unknown
-        .filter(|name| !agent.tools.contains(name))
+        // A server may bring its tools later.
+        .filter(|name| !agent.tools.contains(name) && !name.starts_with("mcp__"))
         .map(String::as_str)
         .collect();
     if !unknown.is_empty() {

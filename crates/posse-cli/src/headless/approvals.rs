@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
-use posse_protocol::{AgentId, Answer, Command, Question, QuestionId, QuestionKind, RawJson};
+use posse_protocol::{
+    AgentId, Answer, Command, Elicitation, ElicitationWish, Question, QuestionId, QuestionKind,
+    RawJson,
+};
 use serde_json::{Value, json};
 
 use super::input::PeerError;
@@ -43,11 +46,20 @@ impl PendingApprovals {
     /// Returns the line that asks for approval.
     pub(crate) fn ask(&mut self, agent: AgentId, question: &Question) -> Value {
         let (id, input) = (question.id, shape::value(&question.input));
-        let mut request = json!({
-            "subtype": "can_use_tool", "tool_name": question.tool, "input": input,
-            "tool_use_id": question.call, "decision_reason": question.why,
-            "permission_suggestions": permission_updates::suggested(&question.suggestions),
-        });
+        let elicited = match question.kind {
+            QuestionKind::Form => Elicitation::read(&question.input),
+            _ => None,
+        };
+        let mut request = elicited.as_ref().map_or_else(
+            || {
+                json!({
+                "subtype": "can_use_tool", "tool_name": question.tool, "input": input,
+                "tool_use_id": question.call, "decision_reason": question.why,
+                "permission_suggestions": permission_updates::suggested(&question.suggestions),
+                    })
+            },
+            elicitation,
+        );
         if let Some(name) = &question.from {
             request["agent_id"] = json!(agent);
             request["agent_name"] = json!(name);
@@ -115,6 +127,30 @@ impl PendingApprovals {
     }
 }
 
+/// Returns the request for what a server asks.
+fn elicitation(asked: &Elicitation) -> Value {
+    let Elicitation {
+        server,
+        message,
+        wish,
+    } = asked;
+    let mut request = json!({
+        "subtype": "elicitation", "mcp_server_name": server, "message": message,
+    });
+    match wish {
+        ElicitationWish::Form { schema } => {
+            request["mode"] = json!("form");
+            request["requested_schema"] = schema.clone();
+        }
+        ElicitationWish::Url { url, id } => {
+            request["mode"] = json!("url");
+            request["url"] = json!(url);
+            request["elicitation_id"] = json!(id);
+        }
+    }
+    request
+}
+
 /// Returns the denial for a request that nobody can answer.
 pub(crate) fn unanswered(open: OpenApproval) -> Command {
     Command::Answer {
@@ -132,6 +168,12 @@ fn deny(message: String) -> Answer {
 }
 
 fn read(response: &Value, open: &PendingApproval) -> Answer {
+    if open.kind == QuestionKind::Form && response.get("action").is_some() {
+        return Answer::Allow {
+            input: Some(RawJson::from(response)),
+            always: None,
+        };
+    }
     match response["behavior"].as_str() {
         Some("allow") => {
             // Programs return the input even if they did not change it; then the model's own

@@ -10,6 +10,7 @@ pub(crate) fn kind(hook: &Hook) -> &str {
         HookAction::Http { .. } => "http",
         HookAction::Prompt { .. } => "prompt",
         HookAction::Agent { .. } => "agent",
+        HookAction::Tool(_) => "mcp_tool",
         HookAction::Callback { .. } => "callback",
         HookAction::Unsupported { kind, .. } => kind,
     }

@@ -1,7 +1,7 @@
 //! Questions to a person, as text.
 
 use posse_port::store::QuestionRecord;
-use posse_protocol::{Display, Question, QuestionKind};
+use posse_protocol::{Display, Question};
 use posse_tui::question::{QuestionDialog, about, choice, wanted};
 use posse_tui::terminal::styled_text;
 use posse_tui::text::{changed_file, diff};
@@ -66,7 +66,7 @@ pub(crate) fn note(question: &Question) -> String {
     let who = tame(question.from.as_deref().unwrap_or("the main agent"));
     let what = one_line(&shortened(&tame(&about(question)), LONGEST));
     let id = short(question);
-    if question.kind == QuestionKind::Choice {
+    if choice::of(question).is_some() {
         return format!(
             "? {who} asks: {what} — answer with `posse requests answer {id} --choose 1`"
         );

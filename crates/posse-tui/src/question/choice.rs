@@ -1,6 +1,6 @@
 //! Questions with options, as text, and what a person chooses.
 
-use posse_protocol::{ChoiceAnswers, ChoiceQuestion, Choices, Question, QuestionKind};
+use posse_protocol::{ChoiceAnswers, ChoiceQuestion, Choices, Elicitation, Question, QuestionKind};
 
 use crate::text::tame;
 
@@ -8,6 +8,7 @@ use crate::text::tame;
 pub fn of(question: &Question) -> Option<Choices> {
     match question.kind {
         QuestionKind::Choice => Choices::read(&question.input).ok(),
+        QuestionKind::Form => Elicitation::read(&question.input).map(|asked| asked.choices()),
         QuestionKind::Permission | QuestionKind::Plan => None,
     }
 }
@@ -79,6 +80,9 @@ pub fn chosen(asked: &ChoiceQuestion, words: &str) -> Result<String, NotChosen> 
     let words = words.trim();
     if words.is_empty() {
         return Err(NotChosen::Nothing);
+    }
+    if asked.options.is_empty() {
+        return Ok(words.to_owned());
     }
     let parts: Vec<&str> = words.split(',').map(str::trim).collect();
     let numbers: Option<Vec<usize>> = parts.iter().map(|part| part.parse().ok()).collect();

@@ -128,13 +128,14 @@ impl QuestionDialog {
                 let Some(asked) = choices.questions.get(*number) else {
                     return String::new();
                 };
-                let several = match asked.multi_select {
-                    true => "numbers (1,3)",
-                    false => "number",
+                let wanted = match asked.multi_select {
+                    _ if asked.options.is_empty() => "your words",
+                    true => "numbers (1,3), or your own words",
+                    false => "number, or your own words",
                 };
                 let lines = choice::lines(asked);
                 format!(
-                    "  │ {}\n  {several}, or your own words · {SKIP} no answer",
+                    "  │ {}\n  {wanted} · {SKIP} no answer",
                     lines.trim_end().replace('\n', "\n  │ ")
                 )
             }
@@ -267,7 +268,7 @@ impl QuestionDialog {
 fn first_stage(question: &Question) -> Stage {
     match question.kind {
         QuestionKind::Plan => Stage::Plan,
-        QuestionKind::Permission | QuestionKind::Choice => Stage::Permission,
+        QuestionKind::Permission | QuestionKind::Choice | QuestionKind::Form => Stage::Permission,
     }
 }
 

@@ -1,12 +1,14 @@
 //! `posse mcp call`.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use posse_port::servers::{Server, ServerAnswer, ServerCall, ServerFailure};
+use posse_port::servers::{AsksNobody, Server, ServerAnswer, ServerCall, ServerFailure};
 use posse_port::tool::LiveOutput;
-use posse_protocol::RawJson;
+use posse_protocol::{AgentId, RawJson};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::reach::ReachedServers;
 use super::{LocalServers, ServerStanding, why};
@@ -77,7 +79,9 @@ impl CallServer {
         let call = ServerCall {
             tool: self.tool.clone(),
             input: RawJson::parse(&input).unwrap_or_else(|_| RawJson::empty_object()),
+            session: AgentId::from(Uuid::nil()),
             path: "/main".into(),
+            asker: Arc::new(AsksNobody),
             output: LiveOutput::default(),
             overflow: None,
             cancel: CancellationToken::new(),

@@ -9,8 +9,8 @@ use posse_port::store::{
     AgentFilter, AgentRecord, Done, Op, OpenRequest, Page, QuestionRecord, Store,
 };
 use posse_protocol::{
-    AcceptedRules, AgentId, Answer, Answerer, ChoiceAnswers, ChoiceQuestion, Choices, GivenAnswer,
-    PermissionMode, Question, QuestionKind, RawJson, RealmId, RuleScope,
+    AcceptedRules, AgentId, Answer, Answerer, ChoiceAnswers, ChoiceQuestion, Choices, Elicitation,
+    GivenAnswer, PermissionMode, Question, QuestionKind, RawJson, RealmId, RuleScope,
 };
 use posse_tui::question::choice::{self, NotChosen};
 use serde_json::json;
@@ -117,7 +117,9 @@ impl AnswerRequest {
         let request = meant::meant(store, &id).await?;
         self.fits(&request)?;
         let (from, full) = (request.from(), request.id());
-        let chooses = request.kind() == QuestionKind::Choice.as_str();
+        let chooses = [QuestionKind::Choice, QuestionKind::Form]
+            .iter()
+            .any(|kind| request.kind() == kind.as_str());
         let (held, kept) = match request {
             Request::Question(record) => {
                 let accepted = self.accepted(&record.question)?;
@@ -165,12 +167,19 @@ impl AnswerRequest {
             )),
             Some(choices) => match given {
                 Some(input) => {
-                    let answered = choices.answered(&input);
-                    answered.map_err(|error| advised(&error.to_string(), &how(&choices, &id)))?;
+                    let form = Elicitation::read(&question.input);
+                    let form = form.filter(|_| question.kind == QuestionKind::Form);
+                    let read = match form {
+                        Some(form) => form.reply(Some(&input)).map(drop),
+                        None => choices.answered(&input).map(drop),
+                    };
+                    read.map_err(|error| advised(&error.to_string(), &how(&choices, &id)))?;
                     Ok(Some(input))
                 }
                 None => {
-                    let answers = answers(&choices, &self.choose);
+                    // Which fields a form needs the asker knows, who asks again.
+                    let all = question.kind != QuestionKind::Form;
+                    let answers = answers(&choices, &self.choose, all);
                     let answers = answers
                         .map_err(|error| advised(&error.to_string(), &how(&choices, &id)))?;
                     Ok(Some(choices.with_answers(&answers)))
@@ -315,8 +324,9 @@ fn how(choices: &Choices, id: &str) -> String {
     format!("posse requests answer {id}{each}")
 }
 
-/// Returns the answers that a person has chosen: named by their headers, and the others in order.
-fn answers(choices: &Choices, given: &[String]) -> anyhow::Result<ChoiceAnswers> {
+/// Returns the answers that a person has chosen: named by their headers, and the others in order. If
+/// `all`, no question may be left out.
+fn answers(choices: &Choices, given: &[String], all: bool) -> anyhow::Result<ChoiceAnswers> {
     let mut answers = ChoiceAnswers::default();
     for words in given {
         let named = words.split_once('=').and_then(|(header, words)| {
@@ -342,12 +352,12 @@ fn answers(choices: &Choices, given: &[String]) -> anyhow::Result<ChoiceAnswers>
     }
     let mut questions = choices.questions.iter();
     match questions.find(|asked| !answers.answers.contains_key(&asked.question)) {
-        Some(asked) => Err(anyhow::anyhow!(
+        Some(asked) if all || answers.answers.is_empty() => Err(anyhow::anyhow!(
             "{} is not answered: {}",
             asked.header,
             asked.question
         )),
-        None => Ok(answers),
+        _ => Ok(answers),
     }
 }
 

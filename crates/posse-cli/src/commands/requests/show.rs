@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use posse_port::store::{QuestionRecord, QuestionState, Store};
-use posse_protocol::{Answer, Answerer, QuestionKind, RuleScope};
+use posse_protocol::{Answer, Answerer, RuleScope};
 use posse_tui::question::{choice, suggestions};
 
 use super::list::object;
@@ -96,7 +96,7 @@ fn state(record: &QuestionRecord) -> String {
             let (word, more) = match &given.answer {
                 Answer::Allow {
                     input: Some(input), ..
-                } if record.question.kind == QuestionKind::Choice => {
+                } if choice::of(&record.question).is_some() => {
                     let choices = choice::of(&record.question);
                     let told = choices.and_then(|choices| {
                         let answers = choices.answered(input).ok()?;

@@ -53,7 +53,7 @@ fn what(it: &WaitingQuestion) -> String {
     let question = it.dialog.question();
     let about = one_line(&about(question));
     match question.kind {
-        QuestionKind::Choice => format!("asks you: {about}"),
+        QuestionKind::Choice | QuestionKind::Form => format!("asks you: {about}"),
         QuestionKind::Plan => format!("hands in a plan: {about}"),
         QuestionKind::Permission => format!("{}: {about}", one_line(&question.tool)),
     }
@@ -70,7 +70,9 @@ pub(super) fn draw(it: &Board, width: u16, height: usize) -> DrawnPart {
     let why = dialog.question().why.split("; allow it with").next();
     let asks = deed(dialog.question());
     let title = match dialog.question().kind {
-        QuestionKind::Choice | QuestionKind::Plan => format!("{who} {asks}"),
+        QuestionKind::Choice | QuestionKind::Plan | QuestionKind::Form => {
+            format!("{who} {asks}")
+        }
         QuestionKind::Permission => {
             format!("{who} {asks} · {}", one_line(why.unwrap_or_default()))
         }
