@@ -6,6 +6,7 @@ mod enter_plan_mode;
 mod resources;
 mod send_message;
 mod served;
+mod server_asker;
 pub(crate) mod skill;
 mod task_output;
 mod task_stop;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use posse_protocol::{RawJson, ToolContent, ToolSpec};
+use posse_protocol::{AgentId, RawJson, ToolContent, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::definition::tool_name::CALL_TOOL;
 use crate::prompt;
 use crate::toolset::Caller;
+use crate::toolset::server_asker::CallAsker;
 use crate::toolset::watch::tell;
 use posse_port::BoxFuture;
 use posse_port::servers::{Server, ServerAnswer, ServerCall};
@@ -38,7 +39,9 @@ impl MoreTools for ServedTools {
             name: served.name.clone(),
             says_read_only: served.says_read_only,
             server: Arc::clone(server),
+            session: here.session.root,
             path: here.path.clone(),
+            caller: self.0.clone(),
         }))
     }
 }
@@ -51,8 +54,11 @@ struct ServedTool {
     name: String,
     says_read_only: bool,
     server: Arc<dyn Server>,
+    /// The main agent of the caller's session.
+    session: AgentId,
     /// Who calls.
     path: String,
+    caller: Caller,
 }
 
 impl Tool for ServedTool {
@@ -85,7 +91,9 @@ impl Tool for ServedTool {
         let call = self.server.call(ServerCall {
             tool: self.name.clone(),
             input,
+            session: self.session,
             path: self.path.clone(),
+            asker: Arc::new(CallAsker::new(&self.caller, &self.spec.name, &context)),
             output: context.output.clone(),
             overflow: Some(overflow(&context)),
             cancel: context.cancel.clone(),

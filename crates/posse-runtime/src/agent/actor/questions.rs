@@ -11,7 +11,7 @@ use posse_port::store::{
     StoreError,
 };
 use posse_protocol::{
-    AcceptedRules, Answer, Answerer, EventKind, GivenAnswer, Question, QuestionId,
+    AcceptedRules, Answer, Answerer, EventKind, GivenAnswer, Question, QuestionId, QuestionKind,
 };
 
 use crate::agent::actor::work::Work;
@@ -70,9 +70,13 @@ async fn waits_until(actor: &Actor) -> Result<Option<i64>, StoreError> {
 pub(super) async fn on_asked(actor: &Actor, asked: Vec<Question>, work: &mut Work) {
     for question in asked {
         watch(actor, question.until_ms, work);
-        hooks::on_asked(actor, &question.tool, &question.why, work);
-        // A hook has left it for later: a front end without a person would deny it now.
-        if actor.machine.approver() == Approver::Nobody {
+        let is_anybody_there = actor.machine.approver() != Approver::Nobody;
+        // Nobody sees what a server asks now; a call that a hook has left for later is told of.
+        if is_anybody_there || question.kind != QuestionKind::Form {
+            hooks::on_asked(actor, &question, work);
+        }
+        // A front end without a person would deny it now.
+        if !is_anybody_there {
             continue;
         }
         actor

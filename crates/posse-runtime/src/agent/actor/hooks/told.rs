@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use posse_permission::Rights;
 use posse_port::{BoxFuture, Ports};
-use posse_protocol::{EntryKind, FaultClass, Outcome, RunFacts};
+use posse_protocol::{EntryKind, FaultClass, Outcome, Question, QuestionKind, RunFacts};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -206,11 +206,19 @@ fn error_word(class: FaultClass) -> &'static str {
 }
 
 /// Tells hooks that a person is asked.
-pub(in crate::agent::actor) fn on_asked(actor: &Actor, tool: &str, why: &str, work: &mut Work) {
-    let message = format!("permission to use {tool}: {why}");
-    let own = || notification("permission_prompt", &message);
-    let event = HookEvent::Notification;
-    tell(actor, event, "permission_prompt", own, work);
+pub(in crate::agent::actor) fn on_asked(actor: &Actor, question: &Question, work: &mut Work) {
+    let Question {
+        kind, tool, why, ..
+    } = question;
+    let (about, message) = match kind {
+        QuestionKind::Form => ("elicitation_dialog", why.clone()),
+        _ => (
+            "permission_prompt",
+            format!("permission to use {tool}: {why}"),
+        ),
+    };
+    let own = || notification(about, &message);
+    tell(actor, HookEvent::Notification, about, own, work);
 }
 
 /// Begins to wait for a person, if hooks want to know that nobody says anything.
