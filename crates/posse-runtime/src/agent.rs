@@ -6,6 +6,7 @@ pub(crate) mod ending;
 pub(crate) mod events;
 pub(crate) mod hook_host;
 mod hook_judge;
+pub(crate) mod hook_server;
 pub(crate) mod hooked_worktree;
 mod host_gate;
 pub(crate) mod lifecycle;

@@ -20,8 +20,8 @@ pub use book::{FileWatcher, HookBook, Preparation};
 pub use config::{FileProblem, HookFile, HookProblem, PathStep, ReadHooks, read};
 pub use event::{HookEvent, Veto};
 pub use kind::{
-    Condition, Hook, HookAction, HookLayer, HookOrigin, HookProgram, HookState, OnFailure,
-    RunsBeside,
+    Condition, Hook, HookAction, HookLayer, HookOrigin, HookProgram, HookState, HookTool,
+    OnFailure, RunsBeside,
 };
 pub use matcher::Matcher;
 pub use merge::Merged;

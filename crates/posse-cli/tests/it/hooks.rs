@@ -130,7 +130,7 @@ fn what_is_wrong_is_told_by_check_by_a_run_and_by_doctor() {
     {"type": "command", "command": "./plain.sh --now"},
     {"type": "command", "command": "A=1 no-such-program | cat"},
     {"type": "command", "command": "${CLAUDE_PROJECT_DIR}/gone", "args": ["x"]},
-    {"type": "mcp_tool", "server": "s", "tool": "t"}
+    {"type": "mcp_tool", "server": "s", "tol": "t"}
   ]}]
 }}"#,
     );
@@ -143,8 +143,8 @@ fn what_is_wrong_is_told_by_check_by_a_run_and_by_doctor() {
         "6: this PreToolUse hook cannot run: there is no program `no-such-program` in PATH"
             .to_owned(),
         format!("7: this PreToolUse hook cannot run: {root}/gone does not exist"),
-        "8: a hook of the kind `mcp_tool` does not run: hooks cannot call tools of MCP servers yet"
-            .to_owned(),
+        "8: `tol` is not known and ignored (did you mean `tool`?)".to_owned(),
+        "8: `tool` is missing".to_owned(),
     ];
     let output = project.run(&["hooks", "check"]);
     assert_eq!(output.status.code(), Some(1));

@@ -1,6 +1,8 @@
 //! MCP servers that people declare: in files, by commands and by flags; and which of a repository's
 //! count.
 
+mod asked;
+mod hook_tools;
 mod served;
 mod words;
 

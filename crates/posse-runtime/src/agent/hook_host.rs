@@ -24,11 +24,12 @@ use uuid::Uuid;
 
 use crate::agent::events::EventSink;
 use crate::agent::hook_judge::{HookJudge, Judged};
+use crate::agent::hook_server::HookServers;
 use crate::agent::step::HookRequest;
 use crate::hook::answer::{Answer, interpret};
 use crate::hook::{
-    Hook, HookBook, HookEvent, HookFacts, Merged, RunsBeside, SubAgentFacts, merge, payload,
-    target, variables,
+    Hook, HookAction, HookBook, HookEvent, HookFacts, HookTool, Merged, RunsBeside, SubAgentFacts,
+    merge, payload, target, variables,
 };
 
 use crate::live::boundary;
@@ -68,6 +69,8 @@ pub(crate) struct HookHost {
     pub(crate) workspace: Arc<Workspace>,
     /// The effort of the agent's model.
     pub(crate) effort: Option<&'static str>,
+    /// The servers whose tools hooks call; none if there are none.
+    pub(crate) servers: Option<HookServers>,
     /// What asks models; none for events whose hooks ask none.
     pub(crate) judge: Option<Box<HookJudge>>,
 }
@@ -124,6 +127,7 @@ impl HookHost {
             book: Arc::clone(&session.setup.spawning.hooks),
             workspace: Arc::clone(session.rights.workspace()),
             effort: None,
+            servers: HookServers::of(session, rights),
             judge: None,
         }
     }
@@ -254,6 +258,9 @@ impl HookHost {
 
     /// Runs what a hook is, unless it asks a model.
     async fn run_target(&self, run: &HookRun, id: Uuid, cancel: &CancellationToken) -> HookReturn {
+        if let HookAction::Tool(tool) = &run.hook.action {
+            return self.call_tool(run, tool, cancel).await;
+        }
         let target = match target(&run.hook, &self.project, run.call.as_deref()) {
             Ok(target) => target,
             Err(why) => return not_run(why.to_string()),
@@ -263,6 +270,28 @@ impl HookHost {
             Err(error) => not_run(format!(
                 "the file for its variables cannot be made: {error}"
             )),
+        }
+    }
+
+    /// Calls the tool of a server that a hook is.
+    async fn call_tool(
+        &self,
+        run: &HookRun,
+        tool: &HookTool,
+        cancel: &CancellationToken,
+    ) -> HookReturn {
+        let Some(servers) = &self.servers else {
+            return not_run(format!("there is no MCP server {} here", tool.server));
+        };
+        let limit = run.hook.limit();
+        // Dropped, the server is told that nobody waits.
+        tokio::select! {
+            biased;
+            returned = servers.call(tool, &run.input, cancel.child_token()) => returned,
+            () = self.clock.sleep(limit) => HookReturn {
+                failure: Some(HookFailure::TimedOut(limit)),
+                ..HookReturn::default()
+            },
         }
     }
 

@@ -6,7 +6,7 @@ mod tests;
 use std::path::PathBuf;
 
 use posse_port::hooks::HookReturn;
-use posse_protocol::RawJson;
+use posse_protocol::{ElicitationReply, RawJson};
 use serde_json::{Map, Value};
 
 use crate::hook::{Hook, HookAction, HookEvent, Veto};
@@ -69,6 +69,8 @@ pub struct Extras {
     pub display: Option<String>,
     /// WorktreeCreate: where it is.
     pub worktree: Option<PathBuf>,
+    /// Elicitation, ElicitationResult: what the server is answered.
+    pub elicited: Option<ElicitationReply>,
 }
 
 impl Answer {
@@ -336,6 +338,22 @@ impl<'a> AnswerFields<'a> {
                 more.hides_prompt = self.truth("suppressOriginalPrompt")? == Some(true);
             }
             HookEvent::MessageDisplay => more.display = self.text("displayContent")?,
+            HookEvent::Elicitation | HookEvent::ElicitationResult => {
+                let content = self.0.get("content").filter(|it| !it.is_null()).cloned();
+                more.elicited = match self.text("action")?.as_deref() {
+                    None => None,
+                    Some("accept") => Some(ElicitationReply::Accept(content)),
+                    Some("decline") => Some(ElicitationReply::Decline),
+                    Some("cancel") => Some(ElicitationReply::Cancel),
+                    Some(found) => {
+                        return Err(WrongField::Word {
+                            key: "action",
+                            found: found.to_owned(),
+                            expected: "accept, decline or cancel",
+                        });
+                    }
+                };
+            }
             HookEvent::WorktreeCreate => {
                 more.worktree = self.text("worktreePath")?.map(PathBuf::from);
             }

@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 
 use crate::hook::matcher::WrongPattern;
 use crate::hook::{
-    Condition, Hook, HookAction, HookEvent, HookLayer, HookOrigin, HookProgram, HookState, Matcher,
-    OnFailure, RunsBeside,
+    Condition, Hook, HookAction, HookEvent, HookLayer, HookOrigin, HookProgram, HookState,
+    HookTool, Matcher, OnFailure, RunsBeside,
 };
 
 /// The keys of a group.
@@ -387,12 +387,7 @@ impl HookReader<'_> {
             "command" => self.program(hook),
             "http" => self.http(hook),
             "prompt" | "agent" => self.question(kind, hook),
-            _ => {
-                let why = "hooks cannot call tools of MCP servers yet";
-                let kind = kind.to_owned();
-                self.report_at("type", HookProblem::Unsupported { kind, why });
-                Err(why)
-            }
+            _ => self.tool(hook),
         };
         read.unwrap_or_else(|why| unsupported(kind, why))
     }
@@ -430,6 +425,24 @@ impl HookReader<'_> {
             program,
             persistent,
         })
+    }
+
+    fn tool(&mut self, hook: &Map<String, Value>) -> Result<HookAction, &'static str> {
+        let server = self.needed(hook, "server")?;
+        let tool = self.needed(hook, "tool")?;
+        let input = match hook.get("input") {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(input)) => input.clone(),
+            Some(_) => {
+                self.expected("input", "an object");
+                return Err("its input cannot be read");
+            }
+        };
+        Ok(HookAction::Tool(HookTool {
+            server,
+            tool,
+            input,
+        }))
     }
 
     fn http(&mut self, hook: &Map<String, Value>) -> Result<HookAction, &'static str> {

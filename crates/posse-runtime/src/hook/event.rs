@@ -187,9 +187,6 @@ impl HookEvent {
             Self::PreModelSwitch | Self::PostModelSwitch => {
                 Some("another model is chosen by people only")
             }
-            Self::Elicitation | Self::ElicitationResult => {
-                Some("posse declines what MCP servers ask, without hooks")
-            }
             _ => None,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use posse_permission::CallPattern;
+use serde_json::{Map, Value};
 
 use crate::hook::{HookEvent, Matcher};
 
@@ -90,6 +91,8 @@ pub enum HookAction {
         /// The model; none for a small one.
         model: Option<String>,
     },
+    /// A tool of a server that the session has.
+    Tool(HookTool),
     /// A function of the program that drives posse.
     Callback {
         /// Its name there.
@@ -102,6 +105,17 @@ pub enum HookAction {
         /// Why.
         why: &'static str,
     },
+}
+
+/// A tool that a hook calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookTool {
+    /// The server's name.
+    pub server: String,
+    /// The tool's name there.
+    pub tool: String,
+    /// Its input. `${tool_input.file_path}` in a text is replaced by what happened.
+    pub input: Map<String, Value>,
 }
 
 /// A program of a hook.
@@ -297,6 +311,7 @@ impl fmt::Display for HookAction {
             Self::Http { url, .. } => out.write_str(url),
             Self::Prompt { prompt, .. } => write!(out, "prompt: {prompt}"),
             Self::Agent { prompt, .. } => write!(out, "agent: {prompt}"),
+            Self::Tool(tool) => write!(out, "{} of {}", tool.tool, tool.server),
             Self::Callback { id } => write!(out, "callback {id}"),
             Self::Unsupported { kind, .. } => out.write_str(kind),
         }

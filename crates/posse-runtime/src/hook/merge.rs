@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use posse_protocol::RawJson;
+use posse_protocol::{ElicitationReply, RawJson};
 
 use crate::hook::answer::{Answer, Extras, HookDecision};
 use crate::hook::{Hook, HookOrigin};
@@ -70,7 +70,12 @@ pub fn merge(answers: impl IntoIterator<Item = (Arc<Hook>, Answer)>) -> Merged {
             merged.input = Some(input);
             agrees = allows;
         }
-        merged.more.add(answer.more);
+        let mut more = answer.more;
+        // As with what a call needs: a repository can refuse for the person, and not agree for them.
+        if hook.origin.of_repository && matches!(more.elicited, Some(ElicitationReply::Accept(_))) {
+            more.elicited = None;
+        }
+        merged.more.add(more);
     }
     // What one hook allows is not what another has put in its place.
     if !agrees && merged.decision == Some(HookDecision::Allow) {
@@ -138,6 +143,7 @@ impl Extras {
             watch,
             display,
             worktree,
+            elicited,
         } = later;
         self.output = output.or(self.output.take());
         self.permissions.extend(permissions);
@@ -148,6 +154,7 @@ impl Extras {
         self.watch.extend(watch);
         self.display = display.or(self.display.take());
         self.worktree = worktree.or(self.worktree.take());
+        self.elicited = elicited.or(self.elicited.take());
     }
 }
 

@@ -51,6 +51,9 @@ pub fn target(hook: &Hook, project: &Path, call: Option<&str>) -> Result<HookTar
             id: id.clone(),
             call: call.map(str::to_owned),
         }),
+        HookAction::Tool(_) => Err(NotRunnable(
+            "it calls a tool of a server, which only a session can",
+        )),
         HookAction::Prompt { .. } | HookAction::Agent { .. } => Err(NotRunnable(
             "it asks a model, which only an agent's run can",
         )),

@@ -21,6 +21,7 @@ use crate::live::handle::{CommandSender, TellError};
 use crate::live::questions::SideQuestions;
 use crate::live::run::Run;
 use crate::live::servers::AgentServers;
+use crate::live::servers::ServerLists;
 use crate::live::session::Session;
 use crate::live::skill_hooks::SkillHooks;
 use crate::live::viewers::Viewers;
@@ -40,6 +41,8 @@ pub(crate) struct Registry {
     hosted: Mutex<Vec<Weak<Session>>>,
     /// Questions to people that do not belong to a tool call.
     pub(crate) questions: SideQuestions,
+    /// Servers that sessions share.
+    pub(crate) server_lists: ServerLists,
     /// Those who watch agents of this process.
     pub(crate) viewers: Viewers,
     /// Those who follow the feeds of watched sessions.

@@ -16,6 +16,7 @@ use posse_port::servers::{
     ServedPrompt, ServedTool, Server, ServerFacts, ServerPlace, ServerState,
 };
 use posse_protocol::{AgentId, ToolSpec};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::definition::server::{DeclaredServer, ServerSet, ServerSource, ToolNames, tool_name};
 use crate::definition::terms::Terms;
@@ -28,7 +29,12 @@ const FIRST_WAIT: Duration = Duration::from_secs(5);
 
 /// The sets of servers that agents of a session use.
 #[derive(Default)]
-pub(crate) struct SessionServers(Mutex<HashMap<Option<PathBuf>, Vec<Weak<UsedServers>>>>);
+pub(crate) struct SessionServers {
+    /// By the checkout, where it matters.
+    sets: Mutex<HashMap<Option<PathBuf>, Vec<Weak<UsedServers>>>>,
+    /// Those of the main agent, which hooks call.
+    of_main: OnceLock<AgentServers>,
+}
 
 /// For whom servers are connected.
 pub(crate) struct ServedAgent<'a> {
@@ -49,7 +55,7 @@ impl SessionServers {
     /// to connect.
     pub(crate) fn of(
         &self,
-        ports: &Ports,
+        (ports, lists): (&Ports, &ServerLists),
         book: &ServerSet,
         who: &ServedAgent<'_>,
     ) -> Option<Arc<UsedServers>> {
@@ -67,9 +73,9 @@ impl SessionServers {
             .any(|server| !server.is_shared)
             .then_some(who.agent);
         let same = |set: &Arc<UsedServers>| {
-            let mut both = set.members.iter().zip(&declared);
+            let mut both = set.list.members.iter().zip(&declared);
             set.agent == agent
-                && set.members.len() == declared.len()
+                && set.list.members.len() == declared.len()
                 && both.all(|(member, server)| Arc::ptr_eq(&member.declared, server))
         };
         let mut sets = self.lock();
@@ -83,17 +89,26 @@ impl SessionServers {
             declared,
         };
         let set = Arc::new(UsedServers {
-            members: declared.into_iter().map(connect).collect(),
+            list: lists.of(declared.into_iter().map(connect).collect()),
             agent,
             since: ports.clock.now(),
-            offered: Mutex::default(),
         });
         here.push(Arc::downgrade(&set));
         Some(set)
     }
 
+    /// Keeps those of the main agent for hooks.
+    pub(crate) fn set_of_main(&self, servers: &AgentServers) {
+        let _ = self.of_main.set(servers.clone());
+    }
+
+    /// Returns those of the main agent; none if it has none, or does not live here.
+    pub(crate) fn of_main(&self) -> Option<AgentServers> {
+        self.of_main.get().cloned()
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<Option<PathBuf>, Vec<Weak<UsedServers>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -148,13 +163,49 @@ fn connect(
 
 /// Servers that some agents use.
 pub(crate) struct UsedServers {
-    members: Vec<Member>,
+    list: Arc<ServerList>,
     /// The only agent that has it, if there is one.
     agent: Option<AgentId>,
     /// When it was made, by the monotonic clock.
     since: Duration,
+}
+
+/// The lists of servers of this process. Sessions with the same servers share a list.
+#[derive(Default)]
+pub(crate) struct ServerLists(Mutex<HashMap<u64, Vec<Weak<ServerList>>>>);
+
+/// Servers, and what they have.
+struct ServerList {
+    members: Vec<Member>,
     /// What they were when somebody looked last.
     offered: Mutex<Offered>,
+}
+
+impl ServerLists {
+    /// Returns the list of these servers.
+    fn of(&self, members: Vec<Member>) -> Arc<ServerList> {
+        let places: Vec<usize> = members.iter().map(Member::place).collect();
+        let key = xxh3_64(format!("{places:?}").as_bytes());
+        let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |list: &Arc<ServerList>| {
+            let mut both = list.members.iter().zip(&members);
+            list.members.len() == members.len() && both.all(|(one, other)| one.is_same(other))
+        };
+        let known = lists.get(&key).into_iter().flatten();
+        if let Some(list) = known.filter_map(Weak::upgrade).find(same) {
+            return list;
+        }
+        lists.retain(|_, lists| {
+            lists.retain(|list| list.strong_count() > 0);
+            !lists.is_empty()
+        });
+        let list = Arc::new(ServerList {
+            members,
+            offered: Mutex::default(),
+        });
+        lists.entry(key).or_default().push(Arc::downgrade(&list));
+        list
+    }
 }
 
 /// What servers had when somebody looked last.
@@ -181,23 +232,34 @@ struct Member {
     server: Arc<dyn Server>,
 }
 
+impl Member {
+    /// Returns where the server is in memory.
+    fn place(&self) -> usize {
+        Arc::as_ptr(&self.server).addr()
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.place() == other.place() && self.declared == other.declared
+    }
+}
+
 impl UsedServers {
     /// Returns true if one is still being connected.
     fn is_pending(&self) -> bool {
         let pending = |member: &Member| matches!(member.server.state(), ServerState::Pending);
-        self.members.iter().any(pending)
+        self.list.members.iter().any(pending)
     }
 
     /// Waits until none is being connected any more.
     pub(crate) async fn settled(&self) {
-        for member in &self.members {
+        for member in &self.list.members {
             member.server.settled().await;
         }
     }
 
     /// Waits until one that is being connected is not any more.
     pub(crate) async fn one_settled(&self) {
-        let pending = self.members.iter();
+        let pending = self.list.members.iter();
         let pending = pending.filter(|it| matches!(it.server.state(), ServerState::Pending));
         let mut settling: Vec<_> = pending.map(|member| member.server.settled()).collect();
         poll_fn(|context| {
@@ -268,7 +330,7 @@ impl UsedServers {
     /// Returns the servers that a name or a pattern means.
     fn meant(&self, pattern: &str) -> impl Iterator<Item = &Member> {
         let beginning = pattern.strip_suffix('*');
-        self.members.iter().filter(move |it| match beginning {
+        self.list.members.iter().filter(move |it| match beginning {
             Some(beginning) => it.declared.name.starts_with(beginning),
             None => it.declared.name == pattern,
         })
@@ -276,12 +338,13 @@ impl UsedServers {
 
     /// Returns the servers and their tools as they are now. The same pointer is the same list.
     pub(crate) fn now(&self) -> Arc<ToolsNow> {
-        let states: Vec<_> = self.members.iter().map(|it| it.server.state()).collect();
-        let mut offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
+        let ServerList { members, offered } = &*self.list;
+        let states: Vec<_> = members.iter().map(|it| it.server.state()).collect();
+        let mut offered = offered.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = offered.last.as_ref().filter(|it| it.is_of(&states)) {
             return Arc::clone(last);
         }
-        let fresh = Arc::new(ToolsNow::of(&self.members, states, &mut offered.names));
+        let fresh = Arc::new(ToolsNow::of(members, states, &mut offered.names));
         offered.last = Some(Arc::clone(&fresh));
         fresh
     }
@@ -482,7 +545,7 @@ impl AgentServers {
 
     /// Returns the servers that the agent may use, with their names.
     pub(crate) fn usable(&self, policy: &Policy) -> Vec<(&str, &Arc<dyn Server>)> {
-        let members = self.set.members.iter();
+        let members = self.set.list.members.iter();
         let named = members.map(|it| (it.declared.name.as_str(), &it.server));
         named
             // Its name before any tool's: rules about all of them fit, and rules about one do not.
@@ -576,7 +639,7 @@ impl ServerWatch {
 
     /// Returns their names, and what they are now.
     pub fn now(&self) -> Vec<(String, ServerState)> {
-        let members = self.0.iter().flat_map(|it| &it.servers.set.members);
+        let members = self.0.iter().flat_map(|it| &it.servers.set.list.members);
         let now = members.map(|it| (it.declared.name.clone(), it.server.state()));
         now.collect()
     }

@@ -294,6 +294,9 @@ pub(crate) fn assemble_root(
         prompt: std::sync::Mutex::default(),
     });
     let servers = servers::connect(factory, &session, id, &rights, (None, None));
+    if let Some(servers) = &servers {
+        session.servers.set_of_main(servers);
+    }
     let stop = Stop::new(factory.supervisor.branch());
     let who = LiveAgent {
         session: Arc::clone(&session),

@@ -35,7 +35,9 @@ pub(crate) fn connect(
         rights,
         own: &own,
     };
-    let set = session.servers.of(&factory.ports, book, &who)?;
+    let set = session
+        .servers
+        .of((&factory.ports, &factory.registry.server_lists), book, &who)?;
     Some(AgentServers::new(set, terms))
 }
 

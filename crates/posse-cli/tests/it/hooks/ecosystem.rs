@@ -105,7 +105,7 @@ fn texts(body: &Value) -> Vec<String> {
 fn scripts_of_repositories_have_the_effect_that_they_have_in_claude_code() {
     let scripts: Vec<EcosystemScript> = serde_json::from_str(include_str!("scripts.json")).unwrap();
     assert_eq!(scripts.len(), 10);
-    // Its notification is that a server asks a person, which posse declines so far.
+    // Its notification is that a server asks a person, which posse declines without a person.
     for script in scripts.iter().filter(|script| !script.server) {
         assert_eq!(script.play(), script.effect, "{}", script.script);
     }

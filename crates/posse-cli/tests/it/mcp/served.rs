@@ -548,6 +548,8 @@ fn no_server_outlives_a_posse_that_is_killed() {
 
 // proves PE-14 (part: servers)
 // proves HK-12 (part: servers)
+// corpus C165: nothing is started before trust
+// corpus C164: what is accepted is the content
 #[test]
 fn a_server_of_a_repository_runs_in_the_sandbox_and_only_if_it_was_accepted() {
     let project = project(
@@ -575,7 +577,7 @@ fn a_server_of_a_repository_runs_in_the_sandbox_and_only_if_it_was_accepted() {
         assert!(output.status.success(), "{}", stderr(&output));
     };
     let is = |file: &str| project.file(file).exists();
-    // C165: nothing is started before trust.
+    // Nothing is started before trust.
     run();
     assert!(!is("repository.inside") && is("flag.inside") && is("../flag.outside"));
     let accepted = project.run(&["trust", "--yes"]);
@@ -587,7 +589,7 @@ fn a_server_of_a_repository_runs_in_the_sandbox_and_only_if_it_was_accepted() {
         (token("repository").as_str(), token("flag").as_str()),
         ("none\n", "secret\n")
     );
-    // C164: what was accepted is the content.
+    // What was accepted is the content.
     fs::remove_file(project.file("repository.inside")).unwrap();
     let changed = servers("repository")
         .to_string()

@@ -121,7 +121,7 @@ fn what_is_unknown_is_told_with_its_place_and_the_rest_counts() {
         "PreToolUse.1.hooks.0.type: `shell` is not a kind of hook",
         "PreToolUse.2.hooks.0: `type` is missing",
         "PreToolUse.2.hooks.1: `command` is missing",
-        "PreToolUse.2.hooks.2.type: a hook of the kind `mcp_tool` does not run",
+        "PreToolUse.2.hooks.2: `tool` is missing",
         "PreToolUse.3.hooks.0.onFailure: `onFailure` must be continue or block",
         "PreToolUse.3.hooks.0.if: ",
         "PreToolUse.3.hooks.0.timeout: `timeout` must be a number of seconds",
