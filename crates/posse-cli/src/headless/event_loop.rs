@@ -51,15 +51,17 @@ pub(crate) struct LoopInputs {
     pub(crate) rules: RuleKeeper,
     /// Lines by which a program is asked about its hooks.
     pub(crate) callbacks: Option<mpsc::Receiver<Value>>,
+    /// Is shown each event.
+    pub(crate) watches: Box<dyn FnMut(&Event)>,
 }
 
 /// Runs until the agent has finished or a signal ends it. An error means that nobody reads the
 /// output any more.
 pub(crate) async fn run(
     mut controller: Controller,
-    handle: AgentHandle,
-    events: &mut mpsc::Receiver<Event>,
+    (handle, events): (AgentHandle, &mut mpsc::Receiver<Event>),
     outside: LoopInputs,
+    (mut writer, signals): (OutputWriter, &mut Signals),
     clock: &dyn Clock,
 ) -> io::Result<RunResult> {
     let LoopInputs {
@@ -72,10 +74,9 @@ pub(crate) async fn run(
         spending,
         mut rules,
         mut callbacks,
+        mut watches,
     } = outside;
     let mut tick = shows_team.then(|| clock.sleep(SOON));
-    let mut signals = Signals::new()?;
-    let mut writer = OutputWriter::start()?;
     if board.is_some() {
         writer.hold();
     }
@@ -142,12 +143,13 @@ pub(crate) async fn run(
             }
             event = events.recv(), if hears => match event {
                 Some(event) => {
+                    watches(&event);
                     if let EventKind::Member(news) = &event.kind {
                         watch.made(&news.team);
                     }
                     // The state of the team is written before the result that it led to.
                     if matches!(event.kind, EventKind::Ended(_) | EventKind::AllIdle) {
-                        let outlets = (&mut writer, &mut signals);
+                        let outlets = (&mut writer, &mut *signals);
                         if !settled(&mut watch, &mut controller, clock, outlets).await? {
                             writer.say(controller.give_up_on_store(event));
                             continue;

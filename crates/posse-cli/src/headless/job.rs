@@ -7,7 +7,7 @@ use std::time::Duration;
 use posse_port::clock::SystemClock;
 use posse_port::store::{Page, QuestionFilter, Store};
 use posse_protocol::{
-    AgentId, Command, ContentBlock, Name, Outcome, PermissionMode, RealmId, TeamPlan,
+    AgentId, Command, ContentBlock, Event, Name, Outcome, PermissionMode, RealmId, TeamPlan,
 };
 use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::Approver;
@@ -25,9 +25,11 @@ use super::question_queue::QuestionQueue;
 use super::render::{Renderer, result};
 use super::rule_keeper::RuleKeeper;
 use super::session_spending::SessionSpending;
+use super::signals::Signals;
+use super::stop;
 use super::team_watch::TeamWatch;
 use super::view_socket::ViewSocket;
-use super::{signals, stop};
+use super::writer::OutputWriter;
 use crate::assemble::facts::SessionFacts;
 use crate::assemble::file_watch::FileWatch;
 use crate::assemble::on_question::OnQuestion;
@@ -58,6 +60,26 @@ pub(crate) struct RunJob {
 
 /// Shows the agents of a session on the whole screen.
 pub(crate) type OpenBoard = fn(OpenStore, AgentId) -> BoardShown;
+
+/// Who reads what a job tells, and stops it, if that is not the terminal or the program at the other
+/// end of the process.
+pub(crate) struct JobCaller {
+    pub(crate) writer: OutputWriter,
+    pub(crate) signals: Signals,
+    /// Is shown each event of the session.
+    pub(crate) watches: Box<dyn FnMut(&Event)>,
+}
+
+/// How a job ended.
+pub(crate) struct JobEnd {
+    pub(crate) run: RunResult,
+    /// The command that continues the session, without a prompt.
+    pub(crate) again: String,
+    /// Where work lies that is not in the checkout.
+    pub(crate) kept: Vec<String>,
+    /// The questions that still wait for an answer, the first of them.
+    pub(crate) questions: Vec<String>,
+}
 
 /// The first input.
 pub(crate) enum FirstInput {
@@ -127,14 +149,33 @@ pub(crate) fn run(
 /// Runs a job in a new runtime.
 fn begin(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     let runtime = crate::config::runtime()?;
-    let result = runtime.block_on(work(options, job));
+    let result = runtime.block_on(async {
+        let leads = job.config.team.is_some();
+        let end = work(options, job, None).await?;
+        if leads && end.run.is_interrupted() {
+            let again = &end.again;
+            say(&format!("the team's work is kept; continue with: {again}"));
+        }
+        end.kept.iter().for_each(|line| say(line));
+        let code = finish(&end.run, &end.again);
+        end.questions.iter().for_each(|note| say(note));
+        Ok(match end.questions.is_empty() {
+            false if code == ExitCode::SUCCESS => error::UNFINISHED.into(),
+            _ => code,
+        })
+    });
     // Blocked threads are not waited for: a read of standard input may never return.
     runtime.shutdown_background();
     result
 }
 
-/// Opens the agent and runs the event loop.
-async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
+/// Opens the agent and runs the event loop. Without a caller, the job has the process to itself: it
+/// hears its signals, and a person at its terminal is asked.
+pub(crate) async fn work(
+    options: &RunOptions,
+    job: RunJob,
+    caller: Option<JobCaller>,
+) -> anyhow::Result<JobEnd> {
     let RunJob {
         mut config,
         first,
@@ -147,7 +188,11 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         Some(lines) => initialize(&mut config, lines, callbacks).await?,
         None => false,
     };
-    let person = Keyboard::open().filter(|_| !listening);
+    let owns_process = caller.is_none();
+    let person = match owns_process && !listening {
+        true => Keyboard::open(),
+        false => None,
+    };
     let board = board.filter(|_| person.is_some());
     let denies = options.terms.on_question == Some(OnQuestion::Deny);
     let keyboard = person.filter(|_| !denies);
@@ -180,13 +225,13 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     } = agent;
     let (again, session) = (facts.again.clone(), facts.session);
     let realm = RealmId::from(session.uuid());
-    let kept = store.store.clone();
+    let stored = store.store.clone();
     let cwd = facts.cwd.clone();
     let rules = RuleKeeper::new(SearchPaths::at(&cwd));
     let watch = TeamWatch::new(store.store.clone(), facts.session, team.clone(), is_new);
     let spending = match is_new {
-        true => Some(SessionSpending::of_new(kept.clone(), facts.session)),
-        false => SessionSpending::of_continued(kept.clone(), facts.session).await,
+        true => Some(SessionSpending::of_new(stored.clone(), facts.session)),
+        false => SessionSpending::of_continued(stored.clone(), facts.session).await,
     };
     let _socket = ViewSocket::open(&store, &runtime, Some(slash.clone()));
     let plan = RunPlan {
@@ -214,12 +259,29 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
     let controller = Controller::new(Renderer::new(options, facts, team.is_some()), plan);
     let clock = SystemClock::default();
     let board = board.map(|board| board(store.clone(), session));
-    let stopping = stop::when_told(store);
+    let stopping = async {
+        match owns_process {
+            true => stop::when_told(store).await,
+            false => std::future::pending().await,
+        }
+    };
     tokio::pin!(stopping);
     let asked = runtime.hooks_of(session);
     let _files = FileWatch::start(&hooks.book, asked.clone(), &cwd);
     let hooks = hooks.watch_asking(asked);
     let _watching = [live.watch(), skills.watch(), memory.watch(), hooks];
+    let JobCaller {
+        writer,
+        mut signals,
+        watches,
+    } = match caller {
+        Some(caller) => caller,
+        None => JobCaller {
+            writer: OutputWriter::start()?,
+            signals: Signals::new()?,
+            watches: Box::new(|_| {}),
+        },
+    };
     let outside = event_loop::LoopInputs {
         lines,
         keyboard,
@@ -230,31 +292,32 @@ async fn work(options: &RunOptions, job: RunJob) -> anyhow::Result<ExitCode> {
         spending,
         rules,
         callbacks: listening.then_some(asked_back),
+        watches,
     };
+    let agent = (handle, &mut events);
+    let peer = (writer, &mut signals);
     let ending = tokio::select! {
-        ending = event_loop::run(controller, handle, &mut events, outside, &clock) => ending,
+        ending = event_loop::run(controller, agent, outside, peer, &clock) => ending,
         Err(error) = &mut stopping => Err(error),
     };
     if !ending.as_ref().is_ok_and(RunResult::leaves_at_once) {
         // Events are still read, so that the agent does not wait for the front end while that
         // waits for the agent.
         let drain = async { while events.recv().await.is_some() {} };
-        signals::unless_signalled(async { tokio::join!(runtime.shut_down(), drain) }).await?;
+        let last = async { tokio::join!(runtime.shut_down(), drain) };
+        signals.unless_next(last).await;
     }
     // Only now, because the runtime must be shut down even if the loop has failed.
-    let ending = ending?;
-    if team.is_some() && ending.is_interrupted() {
-        say(&format!("the team's work is kept; continue with: {again}"));
-    }
-    if !ending.leaves_at_once() {
-        let home = directories::worktrees()?;
-        let lines = kept_work::lines(&*kept, worktrees, &home, realm).await;
-        lines.iter().for_each(|line| say(line));
-    }
-    let code = finish(&ending, &again);
-    Ok(match questions_left(&*kept, realm).await {
-        true if code == ExitCode::SUCCESS => error::UNFINISHED.into(),
-        _ => code,
+    let run = ending?;
+    let kept = match run.leaves_at_once() {
+        true => Vec::new(),
+        false => kept_work::lines(&*stored, worktrees, &directories::worktrees()?, realm).await,
+    };
+    Ok(JobEnd {
+        run,
+        again,
+        kept,
+        questions: questions_left(&*stored, realm).await,
     })
 }
 
@@ -263,8 +326,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Number of questions that are named at the end.
 const NAMED: usize = 20;
 
-/// Names the questions that still wait when the process ends, and returns true if there are any.
-async fn questions_left(store: &dyn Store, realm: RealmId) -> bool {
+/// Returns the questions that still wait when a job ends.
+async fn questions_left(store: &dyn Store, realm: RealmId) -> Vec<String> {
     let filter = QuestionFilter {
         realm: Some(realm),
         open: true,
@@ -273,10 +336,8 @@ async fn questions_left(store: &dyn Store, realm: RealmId) -> bool {
     // A store that fails or does not answer now has been told of already.
     let open = tokio::time::timeout(LOOK, store.questions(filter, Page::first(NAMED))).await;
     let open = open.ok().and_then(Result::ok).unwrap_or_default();
-    for record in &open {
-        say(&question::note(&record.question));
-    }
-    !open.is_empty()
+    let notes = open.iter().map(|record| question::note(&record.question));
+    notes.collect()
 }
 
 /// Returns what a program is told about the agent types.

@@ -1,12 +1,21 @@
-//! Signals that ask a front end to stop.
+//! Signals that ask a front end to stop: of the process, or of a caller within it.
 
 use std::future::Future;
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
 
 /// The signals that ask to stop.
-pub(crate) struct Signals {
+pub(crate) enum Signals {
+    /// Those of the process.
+    Process(ProcessSignals),
+    /// One for each message. When nobody can send any more, there are none.
+    Caller(mpsc::Receiver<()>),
+}
+
+/// The signals that a process gets from outside.
+pub(crate) struct ProcessSignals {
     interrupts: Signal,
     terminations: Signal,
     /// The terminal is closed. `None` if that does not matter (any more).
@@ -28,15 +37,39 @@ impl Signals {
             signal(SignalKind::interrupt())?,
             signal(SignalKind::terminate())?,
         );
-        Ok(Self {
+        Ok(Self::Process(ProcessSignals {
             interrupts,
             terminations,
             hangups,
-        })
+        }))
     }
 
     /// Waits for the next signal.
     pub(crate) async fn next(&mut self) {
+        match self {
+            Self::Process(signals) => signals.next().await,
+            Self::Caller(stops) => match stops.recv().await {
+                Some(()) => {}
+                None => std::future::pending().await,
+            },
+        }
+    }
+
+    /// Waits for `last`, but not beyond the next signal, which asks to leave at once. A hang-up does
+    /// not count: it is sent more than once, and nobody is impatient.
+    pub(crate) async fn unless_next<T>(&mut self, last: impl Future<Output = T>) {
+        if let Self::Process(signals) = self {
+            signals.hangups = None;
+        }
+        tokio::select! {
+            _ = last => {}
+            () = self.next() => {}
+        }
+    }
+}
+
+impl ProcessSignals {
+    async fn next(&mut self) {
         let hung_up = tokio::select! {
             _ = self.interrupts.recv() => false,
             _ = self.terminations.recv() => false,
@@ -49,15 +82,9 @@ impl Signals {
     }
 }
 
-/// Waits for `last`, but not beyond the next signal, which asks to leave at once. A hang-up does
-/// not count: it is sent more than once, and nobody is impatient.
+/// Waits for `last`, but not beyond the next signal of the process.
 pub(crate) async fn unless_signalled<T>(last: impl Future<Output = T>) -> io::Result<()> {
-    let mut signals = Signals::new()?;
-    signals.hangups = None;
-    tokio::select! {
-        _ = last => {}
-        () = signals.next() => {}
-    }
+    Signals::new()?.unless_next(last).await;
     Ok(())
 }
 

@@ -14,6 +14,20 @@ const WAITING: usize = 64;
 /// Number of items that are kept while something else is on the terminal.
 const HELD: usize = 200;
 
+/// Items that a writer hands to a caller within the process, until this is dropped.
+pub(crate) struct HandedItems {
+    items: mpsc::Receiver<OutputItem>,
+    /// Tells the writer that nobody reads any more.
+    _reads: oneshot::Sender<io::Result<()>>,
+}
+
+impl HandedItems {
+    /// Returns the next item; `None` once the writer has finished.
+    pub(crate) async fn next(&mut self) -> Option<OutputItem> {
+        self.items.recv().await
+    }
+}
+
 /// Writes items in order, without making anyone wait.
 pub(crate) struct OutputWriter {
     /// Items for which the channel has no space yet.
@@ -67,6 +81,24 @@ impl OutputWriter {
             asked,
             ended,
         })
+    }
+
+    /// Returns a writer that hands its items to a caller instead of writing them.
+    pub(crate) fn to_caller() -> (Self, HandedItems) {
+        let (to_caller, items) = mpsc::channel(WAITING);
+        let (reads, ended) = oneshot::channel();
+        let writer = Self {
+            pending: VecDeque::new(),
+            held: None,
+            to_thread: Some(to_caller),
+            asked: watch::channel(0).1,
+            ended,
+        };
+        let handed = HandedItems {
+            items,
+            _reads: reads,
+        };
+        (writer, handed)
     }
 
     /// Returns the number of questions that are on the terminal, as it changes.
