@@ -9,6 +9,7 @@ pub(crate) mod entries;
 pub(crate) mod fixtures;
 pub(crate) mod history;
 pub(crate) mod hooks;
+pub(crate) mod mail;
 pub(crate) mod model;
 pub(crate) mod permissions;
 pub(crate) mod question;

@@ -1,5 +1,6 @@
 //! Finds the session, team, member or recipient that a person means.
 
+pub(crate) mod mail;
 pub(crate) mod members;
 pub(crate) mod questions;
 pub(crate) mod recipients;

@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 use std::process::ExitCode;
 
-use posse_port::store::{MailFilter, Page, Store};
+use posse_port::store::{Page, Store};
 use posse_protocol::{AgentId, Mail, RealmId, Sender};
-use serde_json::{Value, json};
 
 use crate::output::paint::painted;
 use crate::output::table::{Column, needed, spare, table};
-use crate::output::time::{age, minute, moment, now_ms};
+use crate::output::time::{age, minute, now_ms};
 use crate::output::{json_line, print, say, say_to_person, tame, width};
+use crate::present::mail::{object, state};
+use crate::select::mail::newest;
 use crate::select::recipients::RecipientArgs;
-use crate::select::recipients::{MailRecipient, Recipients, address};
+use crate::select::recipients::{Recipients, address};
 
 /// Number of messages shown to people by default.
 const SHOWN: usize = 20;
@@ -68,23 +69,9 @@ impl ListMail {
         let most = self
             .limit
             .unwrap_or(if self.json { usize::MAX } else { SHOWN });
-        let mut found: Vec<(String, Mail)> = Vec::new();
-        let mut left_out = false;
-        for recipient in &meant {
-            let (newest, more) = newest(store, circle.realm, recipient, self.waiting, most).await?;
-            left_out |= more;
-            found.extend(
-                newest
-                    .into_iter()
-                    .map(|mail| (recipient.name.clone(), mail)),
-            );
-        }
-        // A stable sort: messages of one inbox with the same time keep their order.
-        found.sort_by_key(|(_, mail)| mail.sent_ms);
-        left_out |= found.len() > most;
-        let found = &found[found.len().saturating_sub(most)..];
+        let (found, left_out) = newest(store, &circle, &meant, (self.waiting, most)).await?;
         if self.json {
-            for (name, mail) in found {
+            for (name, mail) in &found {
                 print(json_line(&object(name, mail)).as_bytes())?;
             }
         } else if found.is_empty() {
@@ -104,7 +91,7 @@ impl ListMail {
             )?;
         } else {
             let colors = colors(store, circle.realm).await?;
-            print(readable(found, &colors, now_ms(), width()).as_bytes())?;
+            print(readable(&found, &colors, now_ms(), width()).as_bytes())?;
         }
         if left_out && !self.json {
             say(&format!(
@@ -114,24 +101,6 @@ impl ListMail {
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// Returns the newest messages of an inbox, oldest first, and true if there are more.
-async fn newest(
-    store: &dyn Store,
-    realm: RealmId,
-    recipient: &MailRecipient,
-    waiting: bool,
-    most: usize,
-) -> anyhow::Result<(Vec<Mail>, bool)> {
-    // One more than is shown tells whether there are more.
-    let page = Page::last(most.saturating_add(1));
-    let mut newest = store
-        .mail(realm, recipient.agent, MailFilter { waiting }, page)
-        .await?;
-    let more = newest.len() > most;
-    newest.drain(..newest.len().saturating_sub(most));
-    Ok((newest, more))
 }
 
 /// Colours of team members.
@@ -153,22 +122,6 @@ fn color<'a>(mail: &Mail, colors: &'a Colors) -> &'a str {
         Sender::Agent { id, .. } => colors.get(id).map(String::as_str).unwrap_or_default(),
         _ => "",
     }
-}
-
-fn state(mail: &Mail) -> &'static str {
-    if mail.shown_in.is_some() {
-        "shown"
-    } else {
-        "waits"
-    }
-}
-
-fn object(to: &str, mail: &Mail) -> Value {
-    json!({
-        "id": mail.id, "to": to, "agent_id": mail.to, "number": mail.number, "from": mail.from.name(),
-        "kind": mail.kind, "summary": mail.summary, "text": mail.body, "sent_at": moment(mail.sent_ms),
-        "state": state(mail),
-    })
 }
 
 /// Returns a message with its text, indented so that no line can be mistaken for the head of the

@@ -2,20 +2,15 @@
 
 use std::process::ExitCode;
 
-use posse_port::store::{Address, Done, Op, Receipt, Refusal, Store};
-use posse_protocol::{MailKind, Name};
-use serde_json::json;
+use posse_port::store::{Receipt, Store};
 
 use crate::error::Advised;
 use crate::headless::input::stdin::text;
-use crate::output::transcript::shortened;
 use crate::output::{json_line, print, tame};
+use crate::present::mail;
+use crate::select::mail::{NewMail, send};
 use crate::select::recipients::RecipientArgs;
-use crate::select::recipients::{ALL, Recipients, address};
-use crate::select::tasks::operate;
-
-/// Maximum length of a summary that is made from the text.
-const SUMMARY: usize = 80;
+use crate::select::recipients::{Recipients, address};
 
 /// Send mail to agents, from you.
 ///
@@ -52,33 +47,19 @@ impl SendMail {
             });
         }
         let circle = Recipients::of(store, &place).await?;
-        let to = match (&circle.meant(&to)?[..], &circle.team) {
-            (_, Some(team)) if to == ALL => Address::Others { team: team.clone() },
-            ([found], team) => match (team, found.name.parse::<Name>()) {
-                (Some(team), Ok(name)) => Address::Member {
-                    team: team.clone(),
-                    name,
-                },
-                _ => Address::Agent(found.agent),
+        let receipts = send(
+            store,
+            &circle,
+            &to,
+            NewMail {
+                body,
+                summary: self.summary,
             },
-            _ => anyhow::bail!("there is no recipient"),
-        };
-        let summary = self.summary.unwrap_or_else(|| first_line(&body));
-        let id = uuid::Uuid::now_v7().into();
-        let op = Op::Send {
-            id,
-            to,
-            kind: MailKind::Text,
-            summary,
-            body,
-        };
-        let Done::Sent(receipts) = operate(store, circle.realm, op).await.map_err(explained)?
-        else {
-            anyhow::bail!("the store did something else");
-        };
+        )
+        .await?;
         for receipt in &receipts {
             let line = if self.json {
-                object(receipt)
+                json_line(&mail::receipt(receipt))
             } else {
                 readable(receipt)
             };
@@ -88,44 +69,6 @@ impl SendMail {
     }
 }
 
-fn first_line(text: &str) -> String {
-    shortened(
-        text.lines()
-            .map(str::trim)
-            .find(|line| !line.is_empty())
-            .unwrap_or_default(),
-        SUMMARY,
-    )
-}
-
-fn object(receipt: &Receipt) -> String {
-    json_line(&json!({
-        "to": receipt.name, "agent_id": receipt.to, "number": receipt.number,
-    }))
-}
-
 fn readable(receipt: &Receipt) -> String {
     format!("sent to {}: it waits in its inbox\n", tame(&receipt.name))
-}
-
-/// Replaces the error for a text that is too long by one that counts the summary, too.
-fn explained(error: anyhow::Error) -> anyhow::Error {
-    match error.downcast_ref() {
-        Some(Refusal::TooLong { bytes, most }) => anyhow::Error::new(Advised {
-            what: format!("text and summary have {bytes} bytes together; the limit is {most}"),
-            advice: "shorten it, or put it into a file and name the file".into(),
-        }),
-        _ => error,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_summary_is_the_first_line() {
-        assert_eq!(first_line("\n  look here\nand there"), "look here");
-        assert_eq!(first_line(&"x".repeat(200)).chars().count(), SUMMARY);
-    }
 }
