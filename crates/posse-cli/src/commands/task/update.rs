@@ -14,7 +14,7 @@ use crate::error::usage::UsageError;
 use crate::headless::input::stdin::text;
 use crate::output::{json_line, print};
 use crate::present::tasks::{numbers, object};
-use crate::select::tasks::operate;
+use crate::select::tasks::{self, operate};
 
 /// Change a task. Fields that are not given stay as they are.
 #[derive(clap::Args)]
@@ -23,7 +23,7 @@ pub(super) struct UpdateTask {
     #[arg(value_parser = super::id)]
     id: TaskId,
     /// What to do, in one line
-    #[arg(long, value_name = "TEXT", value_parser = super::add::subject)]
+    #[arg(long, value_name = "TEXT", value_parser = tasks::subject)]
     subject: Option<String>,
     /// Full description; `-` reads it from standard input
     #[arg(long, value_name = "TEXT")]
