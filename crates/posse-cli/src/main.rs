@@ -11,6 +11,7 @@ mod interactive;
 mod output;
 mod present;
 mod select;
+mod serve;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

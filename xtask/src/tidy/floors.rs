@@ -35,6 +35,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "headless",
             "board",
             "interactive",
+            "serve",
             "commands",
             "main",
         ],

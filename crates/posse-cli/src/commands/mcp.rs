@@ -9,6 +9,7 @@ mod get;
 mod list;
 mod reach;
 mod remove;
+mod serve;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,7 +26,7 @@ use crate::definitions::servers::{LoadedServers, ServerFlags, ServerSources};
 use crate::error::Advised;
 use crate::output::{say, tame};
 
-/// Declare MCP servers, and show those that are declared here.
+/// Declare MCP servers, show those that are declared here, and be one.
 #[derive(clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct McpCommand {
@@ -42,6 +43,7 @@ enum McpSubcommand {
     Remove(remove::RemoveServer),
     Check(check::CheckServers),
     Call(call::CallServer),
+    Serve(Box<serve::ServeMcp>),
 }
 
 impl McpCommand {
@@ -54,6 +56,7 @@ impl McpCommand {
             McpSubcommand::Remove(command) => command.run(),
             McpSubcommand::Check(command) => command.run(),
             McpSubcommand::Call(command) => command.run(),
+            McpSubcommand::Serve(command) => command.run(),
         }
     }
 }

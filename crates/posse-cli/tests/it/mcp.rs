@@ -4,6 +4,7 @@
 mod asked;
 mod hook_tools;
 mod served;
+mod serving;
 mod words;
 
 use std::fs;
@@ -382,12 +383,11 @@ fn an_agent_type_has_servers_of_its_own() {
     );
 }
 
-#[test]
-fn the_commands_of_the_page_do_what_it_says() {
-    let project = project("mcp-page", HELLO);
+/// Runs the commands of the page with this mark.
+fn run_page(project: &Project, mark: &str) -> Output {
     let posse = project.posse(&[]);
     let mut bash = Command::new("bash");
-    bash.args(["-euc", &crate::readme::script(PAGE, "servers")]);
+    bash.args(["-euc", &crate::readme::script(PAGE, mark)]);
     bash.current_dir(project.file("")).env_clear();
     bash.envs(
         posse
@@ -398,6 +398,13 @@ fn the_commands_of_the_page_do_what_it_says() {
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", binaries.display());
     let output = bash.env("PATH", path).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
+    output
+}
+
+#[test]
+fn the_commands_of_the_page_do_what_it_says() {
+    let project = project("mcp-page", HELLO);
+    let output = run_page(&project, "servers");
     let said = stdout(&output);
     for expected in ["files", "tickets", "db-server", "hello\n"] {
         assert!(said.contains(expected), "{expected}: {said}");
@@ -407,4 +414,25 @@ fn the_commands_of_the_page_do_what_it_says() {
         .map(|[name, ..]| name)
         .collect();
     assert_eq!(left, ["db", "tickets"]);
+}
+
+#[test]
+fn posse_serves_the_lines_of_the_page() {
+    let project = project("mcp-page-serving", HELLO);
+    let answers = objects(&run_page(&project, "serving"));
+    assert_eq!(answers.len(), 3);
+    assert_eq!(answers[0]["result"]["serverInfo"]["name"], "posse");
+    let told = page_tools();
+    for tool in answers[1]["result"]["tools"].as_array().unwrap() {
+        let name = tool["name"].as_str().unwrap();
+        assert!(told.contains(&format!("`{name}`")), "{name}: {told}");
+    }
+    let sessions = &answers[2]["result"]["structuredContent"];
+    assert_eq!(sessions, &json!({"sessions": []}));
+}
+
+/// What the page says of posse's own tools.
+fn page_tools() -> String {
+    let rows = PAGE.split_once("| tool | what it does |").unwrap().1;
+    rows.split_once("\n\n").unwrap().0.to_owned()
 }

@@ -194,7 +194,7 @@ const RUN: [(&str, &[&str]); 12] = [
     // The tests of hooks run these.
     ("hooks", &["format", "tests", "notify"]),
     // The tests of MCP servers run these.
-    ("mcp", &["servers"]),
+    ("mcp", &["servers", "serving"]),
     ("models", &["models"]),
     ("protocol", &["schema"]),
     ("scripted-model", &["served"]),
