@@ -82,6 +82,14 @@ fn both_sdks_drive_posse() {
     );
 }
 
+// proves MC-13 (part: eras; run; cancelled)
+#[test]
+fn the_python_package_of_the_protocol_uses_posse_as_a_server() {
+    let mut command = Command::new(installed("venv/bin/python"));
+    command.arg(program("mcp_client.py"));
+    drive("sdk-mcp", command, &[]);
+}
+
 /// What hooks of programs are tried with.
 const HOOKS: &[&str] = &[
     "a_hook_denies_a_call",
