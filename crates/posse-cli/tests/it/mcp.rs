@@ -3,6 +3,7 @@
 
 mod asked;
 mod hook_tools;
+mod real;
 mod served;
 mod serving;
 mod words;

@@ -9,7 +9,7 @@ use crate::binary::{Project, stderr, stdout};
 const SCRIPT: &str = include_str!("../sdk/script.toml");
 
 /// A folder that `.ci/setup` fills.
-fn installed(name: &str) -> PathBuf {
+pub(crate) fn installed(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let path = path.join(name);
     assert!(path.exists(), "run .ci/setup first: it installs the SDKs");
@@ -17,7 +17,7 @@ fn installed(name: &str) -> PathBuf {
 }
 
 /// Returns a program of `tests/sdk`.
-fn program(name: &str) -> String {
+pub(crate) fn program(name: &str) -> String {
     format!("{}/tests/sdk/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
