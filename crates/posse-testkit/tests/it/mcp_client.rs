@@ -173,7 +173,13 @@ fn is_connected(server: &dyn Server) -> bool {
 #[tokio::test]
 async fn programs_and_addresses_of_both_eras_are_talked_to() {
     let scene = Scene::new();
-    for options in [&[][..], &["--old"], &["--new"], &["--page", "4"]] {
+    for options in [
+        &[][..],
+        &["--old"],
+        &["--old", "--agree"],
+        &["--new"],
+        &["--page", "4"],
+    ] {
         let server = scene.connect(scene.program(options)).await;
         assert!(is_connected(&*server), "{options:?}: {:?}", server.state());
         assert_eq!(add(&*server).await, "5", "{options:?}");

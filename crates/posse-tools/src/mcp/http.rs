@@ -8,7 +8,7 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, 
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use rmcp::ErrorData;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage, ServerResult};
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpError,
     StreamableHttpPostResponse,
@@ -220,6 +220,25 @@ async fn refused(
     }))
 }
 
+/// Returns an answer. A server of the older era that has an empty result for every method it does not
+/// know has not discovered anything: it refuses, as others do.
+fn discovered(
+    message: &ClientJsonRpcMessage,
+    answer: ServerJsonRpcMessage,
+) -> ServerJsonRpcMessage {
+    let (ClientJsonRpcMessage::Request(request), ServerJsonRpcMessage::Response(response)) =
+        (message, &answer)
+    else {
+        return answer;
+    };
+    let is_discovery = matches!(request.request, ClientRequest::DiscoverRequest(_));
+    if !is_discovery || matches!(response.result, ServerResult::DiscoverResult(_)) {
+        return answer;
+    }
+    let error = ErrorData::invalid_request("its answer to server/discover says nothing", None);
+    ServerJsonRpcMessage::error(error, Some(request.id.clone()))
+}
+
 impl StreamableHttpClient for HttpServer {
     type Error = HttpFault;
 
@@ -253,7 +272,10 @@ impl StreamableHttpClient for HttpServer {
         let body = body(&mut response, MOST_BYTES).await.map_err(fault)?;
         let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
         match serde_json::from_slice(&body) {
-            Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
+            Ok(answer) => {
+                let answer = discovered(&message, answer);
+                Ok(StreamableHttpPostResponse::Json(answer, session))
+            }
             Err(_) if !is_request => Ok(StreamableHttpPostResponse::Accepted),
             Err(error) => {
                 let body = String::from_utf8_lossy(&body);

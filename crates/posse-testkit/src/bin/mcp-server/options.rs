@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::Failed;
 
 /// Options without a value.
-const FLAGS: [&str; 11] = [
+const FLAGS: [&str; 12] = [
     // Its list has one tool more after each call, and it says so.
     "--change-list",
     // It lives on when its input ends.
@@ -24,6 +24,8 @@ const FLAGS: [&str; 11] = [
     "--new",
     // Never answers what it does not know: with `--old`, `server/discover`.
     "--swallow",
+    // Answers what it does not know with an empty result: with `--old`, `server/discover`.
+    "--agree",
     // Says on its errors that it fails, and ends with 7 before it reads anything.
     "--fail-start",
     // Says that `echo` is to be known from the beginning.

@@ -95,6 +95,9 @@ impl Server {
         }
         let mut answer = json!({ "jsonrpc": "2.0", "id": request.id });
         match found {
+            Err(refusal) if self.options.has("--agree") && is_unknown(&refusal) => {
+                answer["result"] = json!({});
+            }
             Ok(mut result) => {
                 if request.is_new() {
                     if result.get("resultType").is_none() {
