@@ -53,7 +53,36 @@ pub enum ServerTransport {
         url: String,
         /// Headers of each request.
         headers: Vec<(String, String)>,
+        /// What is declared about signing in.
+        sign_in: SignInEntry,
     },
+}
+
+/// What is declared about signing in to a server by OAuth. All of it can be found out otherwise, unless
+/// the server wants a client that it knows.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct SignInEntry {
+    /// The client that posse is; or the address of a document that describes it.
+    pub client_id: Option<String>,
+    /// The client's secret.
+    pub client_secret: Option<String>,
+    /// The port of this machine that the browser comes back to; none for any.
+    pub callback_port: Option<u16>,
+    /// What is to be permitted; none for what the server asks for.
+    pub scopes: Option<Vec<String>>,
+    /// Where the authorization server describes itself.
+    pub metadata_url: Option<String>,
+}
+
+impl fmt::Debug for SignInEntry {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("SignInEntry")
+            .field("client_id", &self.client_id)
+            .field("callback_port", &self.callback_port)
+            .field("scopes", &self.scopes)
+            .field("metadata_url", &self.metadata_url)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Who may share a server.
@@ -136,6 +165,8 @@ pub enum ServerState {
     Failed {
         /// Why.
         why: String,
+        /// True if a person has to sign in first.
+        needs_sign_in: bool,
         /// What it was.
         last: Option<Arc<ServerFacts>>,
     },
@@ -148,6 +179,19 @@ impl ServerState {
             Self::Pending => None,
             Self::Connected(facts) => Some(facts),
             Self::Failed { last, .. } => last.as_ref(),
+        }
+    }
+
+    /// Returns the state in the word that other programs know.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Connected(_) => "connected",
+            Self::Failed {
+                needs_sign_in: true,
+                ..
+            } => "needs-auth",
+            Self::Failed { .. } => "failed",
         }
     }
 }
@@ -328,6 +372,7 @@ impl Server for NoServer {
     fn state(&self) -> ServerState {
         ServerState::Failed {
             why: NONE_HERE.into(),
+            needs_sign_in: false,
             last: None,
         }
     }

@@ -29,6 +29,12 @@ pub(crate) fn entry(server: &DeclaredServer) -> Value {
             }
         }
     }
+    let sign_in = entry.get_mut("oauth");
+    if let Some(secret) = sign_in.and_then(|it| it.get_mut("clientSecret"))
+        && let Some(text) = secret.as_str()
+    {
+        *secret = json!(without_secret("clientSecret", text));
+    }
     entry
 }
 

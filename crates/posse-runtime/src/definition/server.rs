@@ -6,6 +6,7 @@ mod expand;
 mod policy;
 mod secret;
 mod set;
+mod sign_in;
 #[cfg(test)]
 mod tests;
 mod tool_names;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use posse_port::servers::SignInEntry;
 use serde_json::{Map, Value, json};
 
 pub use crate::definition::server::entry::{
@@ -92,6 +94,8 @@ pub enum DeclaredTransport {
         url: String,
         /// Headers of each request.
         headers: Vec<(String, String)>,
+        /// What is said about signing in.
+        sign_in: SignInEntry,
     },
 }
 
@@ -168,10 +172,15 @@ impl DeclaredServer {
             DeclaredTransport::Program { command, args, env } => json!({
                 "type": self.kind(), "command": command, "args": args, "env": pairs(env),
             }),
-            DeclaredTransport::Http { url, headers } => json!({
+            DeclaredTransport::Http { url, headers, .. } => json!({
                 "type": self.kind(), "url": url, "headers": pairs(headers),
             }),
         };
+        if let DeclaredTransport::Http { sign_in, .. } = &self.transport
+            && let Some(sign_in) = sign_in::as_written(sign_in)
+        {
+            entry["oauth"] = sign_in;
+        }
         if let Some(limit) = self.call_limit {
             let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
             entry["timeout"] = json!(limit);

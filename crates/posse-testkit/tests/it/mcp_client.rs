@@ -11,7 +11,7 @@ use posse_port::clock::{Clock, SystemClock};
 use posse_port::process::ProcessBoundary;
 use posse_port::servers::{
     AsksNobody, Server, ServerAnswer, ServerCall, ServerEntry, ServerFailure, ServerPlace,
-    ServerSharing, ServerState, ServerTransport, Servers as _,
+    ServerSharing, ServerState, ServerTransport, Servers as _, SignInEntry,
 };
 use posse_port::tool::LiveOutput;
 use posse_protocol::{AgentId, RawJson, ToolContent};
@@ -128,6 +128,7 @@ impl Listening {
             headers: headers
                 .map(|(name, value)| ((*name).into(), (*value).into()))
                 .collect(),
+            sign_in: SignInEntry::default(),
         })
     }
 }

@@ -101,6 +101,8 @@ pub(super) struct ConnectError {
     pub(super) why: String,
     /// True if another attempt may succeed.
     pub(super) is_passing: bool,
+    /// True if somebody has to sign in first.
+    pub(super) needs_sign_in: bool,
 }
 
 impl ConnectError {
@@ -108,6 +110,7 @@ impl ConnectError {
         Self {
             why: why.into(),
             is_passing: false,
+            needs_sign_in: false,
         }
     }
 }
@@ -134,13 +137,13 @@ impl LiveConnection {
             ServerTransport::Program { words, variables } => {
                 Self::connect_program(target, ProgramWords { words, variables }, number).await
             }
-            ServerTransport::Http { url, headers } => {
+            ServerTransport::Http { url, headers, .. } => {
                 let connected = Self::connect_http(target, url, headers, number);
                 let connected = within(&*target.place.clock, START, connected).await;
                 connected.unwrap_or_else(|| {
                     Err(ConnectError {
-                        why: late(),
                         is_passing: true,
+                        ..ConnectError::last(late())
                     })
                 })
             }
@@ -502,12 +505,13 @@ fn refused(error: &ClientInitializeError) -> ConnectError {
     let fault = source.and_then(|it| it.downcast_ref::<StreamableHttpError<HttpFault>>());
     match fault {
         Some(StreamableHttpError::Client(fault)) => ConnectError {
-            why: fault.to_string(),
             is_passing: fault.is_passing(),
+            ..ConnectError::last(fault.to_string())
         },
-        Some(StreamableHttpError::AuthRequired(_)) => {
-            ConnectError::last("it asks for authorization (HTTP 401)")
-        }
+        Some(StreamableHttpError::AuthRequired(_)) => ConnectError {
+            needs_sign_in: true,
+            ..ConnectError::last("it asks for authorization (HTTP 401)")
+        },
         Some(fault) => ConnectError::last(root_cause(fault)),
         None => ConnectError::last(root_cause(error)),
     }

@@ -39,6 +39,7 @@ enum Phase {
     /// It cannot be connected.
     Failed {
         why: Arc<str>,
+        needs_sign_in: bool,
         since: Duration,
         is_wanted: bool,
     },
@@ -179,9 +180,10 @@ impl KeptServer {
         self.known.send_modify(|known| known.phase = phase);
     }
 
-    fn enter_failed(&self, why: &str) {
+    fn enter_failed(&self, why: &str, needs_sign_in: bool) {
         self.enter(Phase::Failed {
             why: why.into(),
+            needs_sign_in,
             since: self.target.place.clock.now(),
             is_wanted: false,
         });
@@ -207,7 +209,7 @@ impl KeptServer {
             let is_last =
                 self.target.is_program() || !error.is_passing || failures >= MOST_RESTARTS;
             if is_last || is_first {
-                self.enter_failed(&error.why);
+                self.enter_failed(&error.why, error.needs_sign_in);
             }
             if is_last {
                 break;
@@ -237,7 +239,7 @@ impl KeptServer {
                 Phase::Failed { why, .. } => Arc::clone(why),
                 _ => "it ends again and again".into(),
             };
-            self.enter_failed(&why);
+            self.enter_failed(&why, false);
         }
     }
 
@@ -285,12 +287,19 @@ impl KeptServer {
                 ServerState::Connected(last)
             }
             (Phase::Up(_) | Phase::Pending | Phase::Down { .. }, None) => ServerState::Pending,
-            (Phase::Failed { why, .. }, last) => ServerState::Failed {
+            (
+                Phase::Failed {
+                    why, needs_sign_in, ..
+                },
+                last,
+            ) => ServerState::Failed {
                 why: why.to_string(),
+                needs_sign_in,
                 last,
             },
             (Phase::Ended, last) => ServerState::Failed {
                 why: "it was ended".into(),
+                needs_sign_in: false,
                 last,
             },
         }

@@ -126,8 +126,9 @@ async fn check<'a>(
 impl CheckedServer<'_> {
     fn word(&self) -> &'static str {
         match &self.state {
-            Some(ServerState::Connected(_)) => "connected",
-            Some(_) => "failed",
+            // It has settled, so that it is not being connected any more.
+            Some(ServerState::Pending) => "failed",
+            Some(state) => state.as_str(),
             None => "not started",
         }
     }

@@ -63,12 +63,12 @@ pub(crate) fn result(facts: &SessionFacts, end: &RunEnd) -> Value {
 
 /// Returns the MCP servers, and whether they are connected.
 pub(super) fn servers(watch: &ServerWatch) -> Vec<Value> {
-    let server = |(name, state)| match state {
-        ServerState::Pending => json!({"name": name, "status": "pending"}),
-        ServerState::Connected(_) => json!({"name": name, "status": "connected"}),
-        ServerState::Failed { why, .. } => {
-            json!({"name": name, "status": "failed", "error": why})
+    let server = |(name, state): (String, ServerState)| {
+        let mut server = json!({"name": name, "status": state.as_str()});
+        if let ServerState::Failed { why, .. } = state {
+            server["error"] = json!(why);
         }
+        server
     };
     watch.now().into_iter().map(server).collect()
 }

@@ -7,7 +7,7 @@ use posse_port::closest;
 use serde_json::{Map, Value};
 
 use crate::definition::server::{
-    DeclaredServer, DeclaredTransport, ServerAdmission, ServerOrigin, ServerSource,
+    DeclaredServer, DeclaredTransport, ServerAdmission, ServerOrigin, ServerSource, sign_in,
 };
 use crate::hook::PathStep;
 
@@ -18,7 +18,7 @@ const OF_PROGRAM: [&str; 3] = ["command", "args", "env"];
 /// Those of addresses.
 const OF_ADDRESS: [&str; 4] = ["url", "headers", "headersHelper", "oauth"];
 /// Keys that posse knows and does not use.
-const NOT_USED: [&str; 2] = ["headersHelper", "oauth"];
+const NOT_USED: [&str; 1] = ["headersHelper"];
 /// The shortest time limit of a call in milliseconds.
 const SHORTEST: u64 = 1_000;
 
@@ -232,12 +232,36 @@ impl EntryReader<'_> {
             None => Err(ServerProblem::Missing("command")),
             Some(Value::String(kind)) => match kind.as_str() {
                 "stdio" => program(entry),
-                "http" | "streamable-http" => address(entry),
+                "http" | "streamable-http" => self.address(entry),
                 "sse" | "ws" => Err(ServerProblem::NotSpoken(kind.clone())),
                 _ => Err(ServerProblem::UnknownKind(kind.clone())),
             },
             Some(_) => Err(expected("type", "a text")),
         }
+    }
+
+    fn address(&mut self, entry: &Map<String, Value>) -> Result<DeclaredTransport, ServerProblem> {
+        let url = needed(entry, "url")?;
+        let begins = ["http://", "https://", "${"];
+        if !begins.iter().any(|it| url.starts_with(it)) {
+            let what = "an address that begins with http:// or https://";
+            return Err(expected("url", what));
+        }
+        let headers = pairs(entry, "headers")?;
+        let (sign_in, problems) = sign_in::read(entry.get("oauth"));
+        for what in problems {
+            self.remarks.push(ServerRemark {
+                path: [self.name, "oauth"]
+                    .map(|it| PathStep::Key(it.to_owned()))
+                    .to_vec(),
+                what,
+            });
+        }
+        Ok(DeclaredTransport::Http {
+            url,
+            headers,
+            sign_in,
+        })
     }
 
     fn call_limit(&mut self, entry: &Map<String, Value>) -> Option<Duration> {
@@ -293,19 +317,6 @@ fn program(entry: &Map<String, Value>) -> Result<DeclaredTransport, ServerProble
         command: needed(entry, "command")?,
         args,
         env: pairs(entry, "env")?,
-    })
-}
-
-fn address(entry: &Map<String, Value>) -> Result<DeclaredTransport, ServerProblem> {
-    let url = needed(entry, "url")?;
-    let begins = ["http://", "https://", "${"];
-    if !begins.iter().any(|it| url.starts_with(it)) {
-        let what = "an address that begins with http:// or https://";
-        return Err(expected("url", what));
-    }
-    Ok(DeclaredTransport::Http {
-        url,
-        headers: pairs(entry, "headers")?,
     })
 }
 

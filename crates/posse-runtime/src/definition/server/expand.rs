@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use posse_port::servers::{ServerEntry, ServerSharing, ServerTransport};
+use posse_port::servers::{ServerEntry, ServerSharing, ServerTransport, SignInEntry};
 
 use crate::definition::server::secret::{is_secret_name, is_secret_url};
 use crate::definition::server::{DeclaredServer, DeclaredTransport};
@@ -48,9 +48,19 @@ impl DeclaredServer {
                     .collect(),
                 variables: pairs(env, &mut text),
             },
-            DeclaredTransport::Http { url, headers } => ServerTransport::Http {
+            DeclaredTransport::Http {
+                url,
+                headers,
+                sign_in,
+            } => ServerTransport::Http {
                 url: text(url),
                 headers: pairs(headers, &mut text),
+                sign_in: SignInEntry {
+                    client_id: sign_in.client_id.as_deref().map(&mut text),
+                    client_secret: sign_in.client_secret.as_deref().map(&mut text),
+                    metadata_url: sign_in.metadata_url.as_deref().map(&mut text),
+                    ..sign_in.clone()
+                },
             },
         };
         unset.sort();
@@ -80,6 +90,9 @@ impl DeclaredServer {
         let names = match &self.transport {
             DeclaredTransport::Program { env, .. } => env,
             DeclaredTransport::Http { url, .. } if is_secret_url(url) => return true,
+            DeclaredTransport::Http { sign_in, .. } if sign_in.client_secret.is_some() => {
+                return true;
+            }
             DeclaredTransport::Http { headers, .. } => headers,
         };
         let names = names.iter().map(|(name, _)| name);
@@ -99,12 +112,19 @@ impl DeclaredServer {
 
     /// Returns all texts of the entry in which variables are replaced.
     fn texts(&self) -> Vec<&str> {
-        let (first, more, pairs) = match &self.transport {
-            DeclaredTransport::Program { command, args, env } => (command, &args[..], env),
-            DeclaredTransport::Http { url, headers } => (url, &[][..], headers),
+        let (first, more, pairs, sign_in) = match &self.transport {
+            DeclaredTransport::Program { command, args, env } => (command, &args[..], env, None),
+            DeclaredTransport::Http {
+                url,
+                headers,
+                sign_in,
+            } => (url, &[][..], headers, Some(sign_in)),
         };
         let pairs = pairs.iter().map(|(_, value)| value);
+        let sign_in = sign_in.into_iter();
+        let sign_in = sign_in.flat_map(|it| [&it.client_id, &it.client_secret, &it.metadata_url]);
         let texts = [first].into_iter().chain(more).chain(pairs);
+        let texts = texts.chain(sign_in.flatten());
         texts.map(String::as_str).collect()
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use posse_port::servers::{ServerEntry, ServerSharing, ServerTransport};
+use posse_port::servers::{ServerEntry, ServerSharing, ServerTransport, SignInEntry};
 use serde_json::{Value, json};
 
 use super::*;
@@ -83,7 +83,7 @@ fn what_is_wrong_with_an_entry_is_told_and_the_others_count() {
         "env": {"command": "a", "env": {"A": 1}},
         "ftp": {"type": "http", "url": "ftp://x"},
         "short": {"command": "a", "timeout": 10, "alwaysLoad": "yes", "argz": []},
-        "oauth": {"type": "http", "url": "https://x", "oauth": {"clientId": "x"}, "command": "b"},
+        "oauth": {"type": "http", "url": "https://x", "oauth": {"clientId": "x", "callbackPort": 0, "scope": "a"}, "command": "b"},
     });
     let read = read(&all, &file(ServerSource::User));
     let names: Vec<&str> = read.servers.iter().map(|it| it.name.as_str()).collect();
@@ -134,14 +134,21 @@ fn what_is_wrong_with_an_entry_is_told_and_the_others_count() {
             &["short", "alwaysLoad"],
             "`alwaysLoad` must be true or false; it is ignored",
         ),
-        (&["oauth", "oauth"], "`oauth` is not used by posse"),
+        (
+            &["oauth", "oauth"],
+            "`callbackPort` must be a port, from 1 to 65535; it is ignored",
+        ),
+        (
+            &["oauth", "oauth"],
+            "`scope` is not known and ignored (did you mean `scopes`?)",
+        ),
         (&["oauth", "command"], "`command` is not known and ignored"),
     ];
     let expected =
         expected.map(|(path, what)| (path.iter().map(|it| key(it)).collect(), what.to_owned()));
     assert_eq!(remarks, expected);
     let notes = read.remarks.iter().filter(|it| it.what.is_note()).count();
-    assert_eq!(notes, 5);
+    assert_eq!(notes, 6);
 }
 
 // proves MC-01 (part: expansion)
@@ -166,14 +173,32 @@ fn variables_are_replaced_once_and_unset_ones_stay() {
         *variables,
         expected.map(|(a, b)| (a.to_owned(), b.to_owned()))
     );
-    let found = resolved(
-        json!({"type": "http", "url": "${BASE}/mcp", "headers": {"X": "${E}"}}),
-        &[("BASE", "https://x"), ("E", "${A}")],
-    );
+    let sign_in = json!({
+        "clientId": "p", "clientSecret": "${E}", "callbackPort": 4000, "scopes": ["a", "b"],
+        "authServerMetadataUrl": "${BASE}/about",
+    });
+    let entry = json!({
+        "type": "http", "url": "${BASE}/mcp", "headers": {"X": "${E}"}, "oauth": sign_in,
+    });
+    assert_eq!(server(entry.clone()).entry(), entry);
+    let found = resolved(entry, &[("BASE", "https://x"), ("E", "${A}")]);
     let expected = ServerTransport::Http {
         url: "https://x/mcp".into(),
         headers: vec![("X".into(), "${A}".into())],
+        sign_in: SignInEntry {
+            client_id: Some("p".into()),
+            client_secret: Some("${A}".into()),
+            callback_port: Some(4000),
+            scopes: Some(vec!["a".into(), "b".into()]),
+            metadata_url: Some("https://x/about".into()),
+        },
     };
+    // A secret is not printed by accident.
+    let printed = format!("{expected:?}");
+    assert!(
+        printed.contains("about") && printed.matches("${A}").count() == 1,
+        "{printed}"
+    );
     assert_eq!((found.entry.transport, found.unset), (expected, Vec::new()));
 }
 
