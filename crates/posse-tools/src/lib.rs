@@ -55,7 +55,7 @@ pub use git::{HoldError, is_untracked};
 pub use glob::{Glob, GlobInput};
 pub use grep::{Grep, GrepInput, OutputMode};
 pub use hooks::SystemHooks;
-pub use mcp::McpServers;
+pub use mcp::{McpServers, McpSignIns, PendingSignIn, SignInAnswer, SignInError, SignedIn};
 pub use origin::call_above;
 pub use panes::{
     Color, CommandPanes, Inside, Launch, Place, Template, TmuxPanes, Variable, WrongTemplate,

@@ -15,6 +15,7 @@ mod identity;
 mod kept_server;
 mod listener;
 mod open_calls;
+mod oauth;
 mod program;
 mod resources;
 mod restarts;
@@ -36,6 +37,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::identity::ServerIdentity;
 use self::kept_server::KeptServer;
+pub use self::oauth::{McpSignIns, PendingSignIn, SignInAnswer, SignInError, SignedIn};
 use self::server::McpServer;
 use self::target::ServerMeans;
 
