@@ -27,6 +27,7 @@ mod stdio;
 mod tail;
 mod target;
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use posse_port::BoxFuture;
@@ -37,6 +38,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::identity::ServerIdentity;
 use self::kept_server::KeptServer;
+use self::oauth::CredentialFiles;
 pub use self::oauth::{McpSignIns, PendingSignIn, SignInAnswer, SignInError, SignedIn};
 use self::server::McpServer;
 use self::target::ServerMeans;
@@ -70,8 +72,19 @@ struct SharedServer {
 impl McpServers {
     /// Returns servers whose programs are started by `processes`.
     pub fn new(processes: Arc<dyn Processes>) -> Self {
+        Self::with_means(ServerMeans::new(processes, None))
+    }
+
+    /// Returns servers to whom people sign in, too. What is kept of that is in the directory
+    /// `credentials`, which need not be there.
+    pub fn with_sign_ins(processes: Arc<dyn Processes>, credentials: PathBuf) -> Self {
+        let credentials = CredentialFiles::new(credentials);
+        Self::with_means(ServerMeans::new(processes, Some(credentials)))
+    }
+
+    fn with_means(means: ServerMeans) -> Self {
         Self(Arc::new(SharedServers {
-            means: Arc::new(ServerMeans::new(processes)),
+            means: Arc::new(means),
             table: Mutex::default(),
         }))
     }
@@ -106,9 +119,12 @@ impl Servers for McpServers {
 
     fn end(&self) -> BoxFuture<'static, ()> {
         let ServerTable { servers, mut tasks } = std::mem::take(&mut *self.table());
+        let refreshes = self.0.means.refreshes.clone();
         Box::pin(async move {
             servers.iter().for_each(|it| it.life.cancel());
             while tasks.join_next().await.is_some() {}
+            refreshes.close();
+            refreshes.wait().await;
         })
     }
 }

@@ -33,7 +33,7 @@ use super::listener::Listener;
 use super::program::{PATIENCE, Program, ProgramWords, with_log};
 use super::resources::list_prompts;
 use super::restarts::{MOST_RESTARTS, pause};
-use super::send_fault::root;
+use super::send_fault::{needs_sign_in, root};
 use super::stdio::LineTransport;
 use super::tail::LogTail;
 use super::target::ServerTarget;
@@ -190,7 +190,7 @@ impl LiveConnection {
             .clients
             .client(&url)
             .map_err(|error| ConnectError::last(error.to_string()))?;
-        let server = HttpServer::new(client, headers)
+        let server = HttpServer::new(client, &target.entry.name, headers, target.tokens())
             .map_err(|error| ConnectError::last(error.to_string()))?;
         let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
             .max_concurrent_requests(super::MOST_CALLS * 2)
@@ -205,7 +205,10 @@ impl LiveConnection {
         let service = serve_client_with_lifecycle(target.listener(), transport, lifecycle).await;
         let service = service.map_err(|error| refused(&error))?;
         let facts = learned(&service, &target.log, &*target.place.clock).await;
-        let facts = facts.map_err(|error| ConnectError::last(with_log(error.why, &target.log)))?;
+        let facts = facts.map_err(|error| ConnectError {
+            why: with_log(error.why, &target.log),
+            ..error
+        })?;
         Ok(Self::new(service, facts, None, number))
     }
 
@@ -381,8 +384,9 @@ async fn list_tools(
             extensions: Default::default(),
         });
         let answer = peer.send_request(request).await;
-        let answer = answer.map_err(|error| {
-            ConnectError::last(format!("its tools cannot be listed: {}", root(&error)))
+        let answer = answer.map_err(|error| ConnectError {
+            needs_sign_in: needs_sign_in(&error),
+            ..ConnectError::last(format!("its tools cannot be listed: {}", root(&error)))
         })?;
         let page = ToolPage::read(answer)
             .ok_or_else(|| ConnectError::last("its list of tools cannot be read"))?;
@@ -505,12 +509,9 @@ fn refused(error: &ClientInitializeError) -> ConnectError {
     let fault = source.and_then(|it| it.downcast_ref::<StreamableHttpError<HttpFault>>());
     match fault {
         Some(StreamableHttpError::Client(fault)) => ConnectError {
+            why: fault.to_string(),
             is_passing: fault.is_passing(),
-            ..ConnectError::last(fault.to_string())
-        },
-        Some(StreamableHttpError::AuthRequired(_)) => ConnectError {
-            needs_sign_in: true,
-            ..ConnectError::last("it asks for authorization (HTTP 401)")
+            needs_sign_in: fault.needs_sign_in(),
         },
         Some(fault) => ConnectError::last(root_cause(fault)),
         None => ConnectError::last(root_cause(error)),

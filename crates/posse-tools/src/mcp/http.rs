@@ -4,19 +4,19 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use rmcp::ErrorData;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage, ServerResult};
 use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpError,
-    StreamableHttpPostResponse,
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::{Sse, SseStream};
 
 use super::http_events::EventBody;
 use super::http_fault::HttpFault;
+use super::oauth::{Challenge, Token, TokenSource};
 use crate::address::is_local;
 use crate::answer::{clip, root_cause};
 
@@ -92,16 +92,25 @@ fn build(is_local: bool) -> Result<Client, reqwest::Error> {
 }
 
 /// A server over HTTP.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct HttpServer {
     client: Client,
     /// Headers of each request.
     headers: Arc<HeaderMap>,
+    /// Its name.
+    name: String,
+    /// Gives the token; none if nobody signs in.
+    tokens: Option<TokenSource>,
 }
 
 impl HttpServer {
     /// Returns a server whose requests have these headers.
-    pub(super) fn new(client: Client, headers: &[(String, String)]) -> Result<Self, HeaderFault> {
+    pub(super) fn new(
+        client: Client,
+        name: &str,
+        headers: &[(String, String)],
+        tokens: Option<TokenSource>,
+    ) -> Result<Self, HeaderFault> {
         let fault = |name: &String| HeaderFault(name.clone());
         let mut all = HeaderMap::new();
         for (name, value) in headers {
@@ -113,6 +122,8 @@ impl HttpServer {
         Ok(Self {
             client,
             headers: Arc::new(all),
+            name: name.to_owned(),
+            tokens,
         })
     }
 
@@ -131,20 +142,50 @@ impl HttpServer {
         }
         request
     }
+
+    /// Sends a request, with a token if somebody has signed in. One whose token is refused has not been
+    /// answered: it is sent again with a new one, once.
+    async fn sent(&self, request: RequestBuilder) -> Result<Response, Failed> {
+        let Some(tokens) = &self.tokens else {
+            return send(request).await;
+        };
+        let again = request.try_clone();
+        let token = tokens.token().await;
+        let mut answer = send(signed(request, token.as_ref())).await?;
+        if answer.status() == StatusCode::UNAUTHORIZED
+            && let (Some(token), Some(again)) = (&token, again)
+            && let Some(renewed) = tokens.renewed(token).await
+        {
+            answer = send(signed(again, Some(&renewed))).await?;
+        }
+        let challenge = Challenge::of(answer.headers());
+        let server = self.name.clone();
+        match answer.status() {
+            StatusCode::UNAUTHORIZED => Err(fault(HttpFault::NoSignIn { server })),
+            StatusCode::FORBIDDEN if token.is_some() => match challenge.missing_scopes() {
+                Some(scopes) => {
+                    let wanted = scopes.join(" ");
+                    Err(fault(match tokens.want(scopes).await {
+                        true => HttpFault::TooLittle { wanted, server },
+                        false => HttpFault::NotEnough { wanted },
+                    }))
+                }
+                None => Ok(answer),
+            },
+            _ => Ok(answer),
+        }
+    }
 }
 
-async fn sent(request: RequestBuilder) -> Result<Response, Failed> {
-    let response = request.send().await.map_err(|error| fault(error.into()))?;
-    let challenge = response.headers().get(WWW_AUTHENTICATE);
-    match challenge {
-        Some(challenge) if response.status() == StatusCode::UNAUTHORIZED => {
-            let challenge = challenge.to_str().unwrap_or_default().to_owned();
-            Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(
-                challenge,
-            )))
-        }
-        _ => Ok(response),
+fn signed(request: RequestBuilder, token: Option<&Token>) -> RequestBuilder {
+    match token {
+        Some(token) => request.bearer_auth(token.expose()),
+        None => request,
     }
+}
+
+async fn send(request: RequestBuilder) -> Result<Response, Failed> {
+    request.send().await.map_err(|error| fault(error.into()))
 }
 
 fn fault(fault: HttpFault) -> Failed {
@@ -253,7 +294,9 @@ impl StreamableHttpClient for HttpServer {
         let session = session_id.as_deref();
         let request = self.request(Method::POST, &uri, session, custom_headers);
         let request = request.header(ACCEPT, EITHER).header(CONTENT_TYPE, JSON);
-        let mut response = sent(request.body(serde_json::to_vec(&message)?)).await?;
+        let mut response = self
+            .sent(request.body(serde_json::to_vec(&message)?))
+            .await?;
         let status = response.status();
         if status == StatusCode::NOT_FOUND && session_id.is_some() {
             return Err(StreamableHttpError::SessionExpired);
@@ -293,7 +336,8 @@ impl StreamableHttpClient for HttpServer {
         custom_headers: MoreHeaders,
     ) -> Result<(), Failed> {
         // A server need not let sessions be ended.
-        sent(self.request(Method::DELETE, &uri, Some(&session_id), custom_headers)).await?;
+        let request = self.request(Method::DELETE, &uri, Some(&session_id), custom_headers);
+        self.sent(request).await?;
         Ok(())
     }
 
@@ -310,7 +354,7 @@ impl StreamableHttpClient for HttpServer {
         if let Some(last) = last_event_id {
             request = request.header(LAST_EVENT, last);
         }
-        let response = sent(request.header(ACCEPT, EVENTS)).await?;
+        let response = self.sent(request.header(ACCEPT, EVENTS)).await?;
         let status = response.status();
         if status.is_client_error() || status.is_success() && !has_type(&response, EVENTS) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);

@@ -19,6 +19,29 @@ pub(super) enum HttpFault {
         /// The beginning of the body.
         body: String,
     },
+    /// Nobody has signed in, or what was given then is over.
+    #[error("it wants somebody to sign in (HTTP 401): `posse mcp login {server}` does that")]
+    NoSignIn {
+        /// The server's name.
+        server: String,
+    },
+    /// The sign-in permits too little.
+    #[error(
+        "it wants more to be permitted than the sign-in does ({wanted}): `posse mcp login {server}` \
+         asks for it"
+    )]
+    TooLittle {
+        /// What is to be permitted.
+        wanted: String,
+        /// The server's name.
+        server: String,
+    },
+    /// It refuses what the sign-in permits.
+    #[error("it refuses what the sign-in permits ({wanted})")]
+    NotEnough {
+        /// What was to be permitted.
+        wanted: String,
+    },
     /// Its answer is too long.
     #[error("its answer is longer than 16 MiB")]
     TooLong,
@@ -33,8 +56,17 @@ impl HttpFault {
         match self {
             Self::Unreachable(_) | Self::Broken(_) => true,
             Self::Status { status, .. } => *status == 429 || *status >= 500,
-            Self::TooLong | Self::Unreadable(_) => false,
+            Self::NoSignIn { .. }
+            | Self::TooLittle { .. }
+            | Self::NotEnough { .. }
+            | Self::TooLong
+            | Self::Unreadable(_) => false,
         }
+    }
+
+    /// Returns true if a person has to sign in.
+    pub(super) fn needs_sign_in(&self) -> bool {
+        matches!(self, Self::NoSignIn { .. } | Self::TooLittle { .. })
     }
 }
 

@@ -12,7 +12,11 @@ mod fault;
 mod proof;
 mod sign_in;
 mod token_request;
+mod token_source;
 mod web;
 
+pub(super) use self::challenge::Challenge;
+pub(super) use self::credentials::CredentialFiles;
 pub use self::fault::SignInError;
 pub use self::sign_in::{McpSignIns, PendingSignIn, SignInAnswer, SignedIn};
+pub(super) use self::token_source::{Token, TokenSource, takes_tokens};

@@ -33,11 +33,14 @@ pub(super) fn send_fault(error: &DynamicTransportError) -> SendFault {
     }
     match source.downcast_ref::<StreamableHttpError<HttpFault>>() {
         Some(StreamableHttpError::SessionExpired) => SendFault::Expired,
-        Some(StreamableHttpError::AuthRequired(_)) => {
-            SendFault::NotSent("it asks for authorization".into())
-        }
         Some(StreamableHttpError::Client(fault)) => match fault {
-            HttpFault::Unreachable(_) => SendFault::NotSent(fault.to_string()),
+            HttpFault::Unreachable(_) | HttpFault::NoSignIn { .. } => {
+                SendFault::NotSent(fault.to_string())
+            }
+            HttpFault::TooLittle { .. } | HttpFault::NotEnough { .. } => SendFault::Refused {
+                status: 403,
+                why: fault.to_string(),
+            },
             &HttpFault::Status { status, .. } if status < 500 => SendFault::Refused {
                 status,
                 why: fault.to_string(),
@@ -46,6 +49,15 @@ pub(super) fn send_fault(error: &DynamicTransportError) -> SendFault {
         },
         _ => SendFault::Unknown(root_cause(source)),
     }
+}
+
+/// Returns true if a person has to sign in first.
+pub(super) fn needs_sign_in(error: &ServiceError) -> bool {
+    let ServiceError::TransportSend(error) = error else {
+        return false;
+    };
+    let fault = error.error.downcast_ref::<StreamableHttpError<HttpFault>>();
+    matches!(fault, Some(StreamableHttpError::Client(fault)) if fault.needs_sign_in())
 }
 
 /// Returns why a request has failed, in short.
