@@ -29,6 +29,7 @@ pub(crate) mod run_config;
 pub(crate) mod run_options;
 pub(crate) mod sandbox;
 pub(crate) mod servers;
+pub(crate) mod sign_in;
 pub(crate) mod store;
 pub(crate) mod team_terms;
 pub(crate) mod tools;

@@ -7,6 +7,7 @@ use posse_runtime::definition::server::{ServerAdmission, ServerSet};
 use posse_tools::{McpServers, SystemProcesses};
 
 use super::profile_args::PROGRAMS;
+use super::sign_in;
 use crate::config::environment;
 use crate::config::search_paths::SearchPaths;
 use crate::config::settings::Settings;
@@ -40,7 +41,11 @@ impl ServerArgs {
 
 /// Returns what connects with servers. Programs are started by `processes`.
 pub(crate) fn connector(processes: SystemProcesses) -> Arc<dyn Servers> {
-    Arc::new(McpServers::new(Arc::new(processes)))
+    let processes = Arc::new(processes);
+    Arc::new(match sign_in::directory() {
+        Some(directory) => McpServers::with_sign_ins(processes, directory),
+        None => McpServers::new(processes),
+    })
 }
 
 /// Reads the servers of a session, and tells what is wrong with them.

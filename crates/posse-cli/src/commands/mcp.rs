@@ -7,9 +7,12 @@ mod check;
 mod file;
 mod get;
 mod list;
+mod login;
+mod logout;
 mod reach;
 mod remove;
 mod serve;
+mod sign_in_target;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -44,6 +47,8 @@ enum McpSubcommand {
     Check(check::CheckServers),
     Call(call::CallServer),
     Serve(Box<serve::ServeMcp>),
+    Login(login::LoginServer),
+    Logout(logout::LogoutServer),
 }
 
 impl McpCommand {
@@ -57,6 +62,8 @@ impl McpCommand {
             McpSubcommand::Check(command) => command.run(),
             McpSubcommand::Call(command) => command.run(),
             McpSubcommand::Serve(command) => command.run(),
+            McpSubcommand::Login(command) => command.run(),
+            McpSubcommand::Logout(command) => command.run(),
         }
     }
 }
