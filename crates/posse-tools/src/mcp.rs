@@ -9,6 +9,7 @@ mod elicitation;
 mod facts;
 mod handshake;
 mod http;
+mod http_clients;
 mod http_events;
 mod http_fault;
 mod identity;

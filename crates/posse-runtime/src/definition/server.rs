@@ -4,6 +4,7 @@
 mod entry;
 mod expand;
 mod policy;
+mod problem;
 mod secret;
 mod set;
 mod sign_in;
@@ -19,10 +20,11 @@ use posse_port::servers::SignInEntry;
 use serde_json::{Map, Value, json};
 
 pub use crate::definition::server::entry::{
-    ReadServers, ServerFile, ServerProblem, ServerRemark, is_name, read, read_entry,
+    ReadServers, ServerFile, ServerRemark, is_name, read, read_entry,
 };
 pub use crate::definition::server::expand::{ResolvedServer, ServerVariables};
 pub use crate::definition::server::policy::{PatternError, ServerPattern, ServerPolicy};
+pub use crate::definition::server::problem::ServerProblem;
 pub use crate::definition::server::secret::is_secret_name;
 pub use crate::definition::server::set::ServerSet;
 pub use crate::definition::server::tool_names::{ModelToolName, ToolNames, tool_name};

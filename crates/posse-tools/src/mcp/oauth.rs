@@ -10,6 +10,7 @@ mod credentials;
 mod discovery;
 mod fault;
 mod proof;
+mod secret;
 mod sign_in;
 mod token_request;
 mod token_source;

@@ -8,7 +8,7 @@ use reqwest::header::AUTHORIZATION;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::http::HttpClients;
+use super::http_clients::HttpClients;
 use super::listener::Listener;
 use super::oauth::{CredentialFiles, TokenSource, takes_tokens};
 use super::tail::LogTail;

@@ -4,7 +4,7 @@ use posse_port::closest;
 use posse_port::servers::SignInEntry;
 use serde_json::{Map, Value, json};
 
-use crate::definition::server::ServerProblem;
+use crate::definition::server::problem::ServerProblem;
 
 /// The keys.
 const KEYS: [&str; 5] = [

@@ -6,12 +6,11 @@ use reqwest::header::CONTENT_TYPE;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::credentials::Secret;
 use super::discovery::AuthorizationServer;
 use super::fault::SignInError;
-use super::token_request::refusal;
-use super::web::{safe, send};
-use crate::mcp::http::HttpClients;
+use super::secret::Secret;
+use super::web::{refusal, safe, send};
+use crate::mcp::http_clients::HttpClients;
 
 const REGISTERING: &str = "posse as a client";
 

@@ -1,7 +1,6 @@
 //! What is kept of a sign-in: a file for each server, which only its owner can read, and a lock for
 //! whoever changes it.
 
-use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -13,35 +12,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::client::OAuthClient;
+use super::secret::Secret;
 
 /// How often a lock is tried.
 const TRY: Duration = Duration::from_millis(25);
 /// How long it may take to have a lock: somebody else may refresh.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A text that is not printed.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(in crate::mcp) struct Secret(String);
-
-impl Secret {
-    /// Returns the text.
-    pub(in crate::mcp) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<String> for Secret {
-    fn from(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Secret(…)")
-    }
-}
 
 /// What is kept of a sign-in to a server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use super::challenge::Challenge;
 use super::fault::SignInError;
 use super::web::{document, safe};
 use crate::answer::root_cause;
-use crate::mcp::http::HttpClients;
+use crate::mcp::http_clients::HttpClients;
 
 const OF_RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const OF_ISSUER: &str = "/.well-known/oauth-authorization-server";

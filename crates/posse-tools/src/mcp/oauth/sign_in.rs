@@ -16,7 +16,7 @@ use super::fault::SignInError;
 use super::proof::{challenge, secret_text};
 use super::token_request::request_token;
 use super::web::safe;
-use crate::mcp::http::HttpClients;
+use crate::mcp::http_clients::HttpClients;
 
 const WHAT: &str = "the sign-in";
 const OFFLINE: &str = "offline_access";

@@ -7,14 +7,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::client::{OAuthClient, encode};
-use super::credentials::Secret;
 use super::fault::SignInError;
-use super::web::{WebAnswer, safe, send};
-use crate::answer::clip;
-use crate::mcp::http::HttpClients;
+use super::secret::Secret;
+use super::web::{refusal, safe, send};
+use crate::mcp::http_clients::HttpClients;
 
-/// How much is told of a refusal.
-const TOLD: usize = 300;
 const WHAT: &str = "the request for a token";
 
 /// A token that was given.
@@ -89,26 +86,4 @@ pub(super) async fn request_token(
             .scope
             .map(|text| text.split_whitespace().map(str::to_owned).collect()),
     })
-}
-
-/// Reads why a request was refused. An authorization server that is in trouble has not refused it.
-pub(super) fn refusal(what: &'static str, answer: &WebAnswer) -> SignInError {
-    let status = answer.status;
-    let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    let words = [&body["error"], &body["error_description"]];
-    let words: Vec<&str> = words.into_iter().filter_map(Value::as_str).collect();
-    let why = match words[..] {
-        [] => format!("HTTP {status}"),
-        _ => clip(&words.join(": "), TOLD).to_owned(),
-    };
-    let passes = ["temporarily_unavailable", "slow_down", "server_error"];
-    let is_refused = status.is_client_error()
-        && !matches!(status.as_u16(), 408 | 429)
-        && body["error"]
-            .as_str()
-            .is_none_or(|it| !passes.contains(&it));
-    match is_refused {
-        true => SignInError::Refused { what, why },
-        false => SignInError::Answer { what, why },
-    }
 }

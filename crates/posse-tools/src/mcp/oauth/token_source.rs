@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use posse_port::clock::Clock;
 use tokio_util::task::TaskTracker;
 
-use super::credentials::{CredentialFile, CredentialFiles, Credentials, FileVersion, Secret};
+use super::credentials::{CredentialFile, CredentialFiles, Credentials, FileVersion};
 use super::fault::SignInError;
+use super::secret::Secret;
 use super::token_request::{request_token, seconds};
 use super::web::safe;
-use crate::mcp::http::HttpClients;
+use crate::mcp::http_clients::HttpClients;
 
 /// How long before its end a token is refreshed, in seconds.
 const EARLY: u64 = 60;
@@ -31,11 +32,11 @@ struct KeptToken {
     file: CredentialFile,
     clients: Arc<HttpClients>,
     clock: Arc<dyn Clock>,
-    known: Mutex<Known>,
+    known: Mutex<LastRead>,
 }
 
 #[derive(Default)]
-struct Known {
+struct LastRead {
     version: Option<FileVersion>,
     credentials: Option<Arc<Credentials>>,
     /// A refresh token that was refused.
@@ -98,7 +99,7 @@ impl TokenSource {
 }
 
 impl KeptToken {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, LastRead> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

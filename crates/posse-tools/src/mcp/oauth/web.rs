@@ -5,16 +5,19 @@ use std::time::Duration;
 use reqwest::header::ACCEPT;
 use reqwest::{RequestBuilder, StatusCode, Url};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::fault::SignInError;
 use crate::address::is_local;
-use crate::answer::root_cause;
-use crate::mcp::http::HttpClients;
+use crate::answer::{clip, root_cause};
+use crate::mcp::http_clients::HttpClients;
 
 /// How long a request may take.
 pub(super) const LIMIT: Duration = Duration::from_secs(20);
 /// How much of an answer is read.
 const MOST: usize = 256 << 10;
+/// How much is told of a refusal.
+const TOLD: usize = 300;
 
 /// Returns an address that secrets may be sent to.
 pub(super) fn safe(address: &str) -> Result<Url, SignInError> {
@@ -72,4 +75,26 @@ pub(super) async fn document<T: DeserializeOwned>(
     let is_there = answer.status.is_success();
     let document = is_there.then(|| serde_json::from_slice(&answer.body).ok());
     Ok(document.flatten())
+}
+
+/// Reads why a request was refused. An authorization server that is in trouble has not refused it.
+pub(super) fn refusal(what: &'static str, answer: &WebAnswer) -> SignInError {
+    let status = answer.status;
+    let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let words = [&body["error"], &body["error_description"]];
+    let words: Vec<&str> = words.into_iter().filter_map(Value::as_str).collect();
+    let why = match words[..] {
+        [] => format!("HTTP {status}"),
+        _ => clip(&words.join(": "), TOLD).to_owned(),
+    };
+    let passes = ["temporarily_unavailable", "slow_down", "server_error"];
+    let is_refused = status.is_client_error()
+        && !matches!(status.as_u16(), 408 | 429)
+        && body["error"]
+            .as_str()
+            .is_none_or(|it| !passes.contains(&it));
+    match is_refused {
+        true => SignInError::Refused { what, why },
+        false => SignInError::Answer { what, why },
+    }
 }
