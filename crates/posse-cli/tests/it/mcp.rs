@@ -6,6 +6,7 @@ mod hook_tools;
 mod real;
 mod served;
 mod serving;
+mod sign_in;
 mod words;
 
 use std::fs;

@@ -28,16 +28,17 @@ static SESSIONS: AtomicUsize = AtomicUsize::new(0);
 /// Listens on a port, for ever.
 pub(crate) async fn run(server: Arc<Server>, port: u16) -> Result<(), Failed> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
-    let url = format!("http://{}/mcp\n", listener.local_addr()?);
+    let origin: Arc<str> = format!("http://{}", listener.local_addr()?).into();
+    let url = format!("{origin}/mcp\n");
     let mut output = tokio::io::stdout();
     output.write_all(url.as_bytes()).await?;
     output.flush().await?;
     let mut connections = JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await?;
-        let server = Arc::clone(&server);
+        let (server, origin) = (Arc::clone(&server), Arc::clone(&origin));
         connections.spawn(async move {
-            let mut connection = Connection::new(server, stream);
+            let mut connection = Connection::new(server, stream, origin);
             // A client that breaks off has seen what it wanted.
             while let Ok(Some(request)) = Head::read(&mut connection.input).await {
                 if connection.answer(request).await.is_err() {
@@ -52,6 +53,8 @@ pub(crate) async fn run(server: Arc<Server>, port: u16) -> Result<(), Failed> {
 /// A request of HTTP.
 struct Head {
     method: String,
+    /// The path and the query.
+    target: String,
     /// By names in small letters.
     headers: HashMap<String, String>,
     body: Vec<u8>,
@@ -64,7 +67,8 @@ impl Head {
         if input.read_line(&mut line).await? == 0 {
             return Ok(None);
         }
-        let method = line.split(' ').next().unwrap_or_default().to_owned();
+        let mut words = line.split(' ').map(str::to_owned);
+        let (method, target) = (words.next(), words.next());
         let mut headers = HashMap::new();
         loop {
             let mut line = String::new();
@@ -82,7 +86,8 @@ impl Head {
         let mut body = vec![0; length];
         input.read_exact(&mut body).await?;
         Ok(Some(Self {
-            method,
+            method: method.unwrap_or_default(),
+            target: target.unwrap_or_default(),
             headers,
             body,
         }))
@@ -93,15 +98,18 @@ struct Connection {
     server: Arc<Server>,
     input: BufReader<OwnedReadHalf>,
     output: OwnedWriteHalf,
+    /// The address that is listened at.
+    origin: Arc<str>,
 }
 
 impl Connection {
-    fn new(server: Arc<Server>, stream: TcpStream) -> Self {
+    fn new(server: Arc<Server>, stream: TcpStream, origin: Arc<str>) -> Self {
         let (input, output) = stream.into_split();
         Self {
             server,
             input: BufReader::new(input),
             output,
+            origin,
         }
     }
 
@@ -114,6 +122,23 @@ impl Connection {
                     .await;
             }
         }
+        if self.server.options.has("--sign-in") {
+            if self.sign_in(&head).await? {
+                return Ok(());
+            }
+            if !self
+                .server
+                .sign_ins
+                .knows(head.headers.get("authorization"))
+            {
+                let about = format!(
+                    "WWW-Authenticate: Bearer resource_metadata=\"{}/.well-known/\
+                     oauth-protected-resource/mcp\"\r\n",
+                    self.origin
+                );
+                return self.empty("401 Unauthorized", &about).await;
+            }
+        }
         match head.method.as_str() {
             "POST" => self.post(head).await,
             "GET" => {
@@ -124,6 +149,34 @@ impl Connection {
             "DELETE" => self.empty("200 OK", "").await,
             _ => self.empty("405 Method Not Allowed", "").await,
         }
+    }
+
+    /// Answers a request that is about signing in. Returns false if it is about something else.
+    async fn sign_in(&mut self, head: &Head) -> Result<bool, Failed> {
+        let server = Arc::clone(&self.server);
+        let path = head.target.split('?').next().unwrap_or_default();
+        let grants = String::from_utf8_lossy(&head.body);
+        let is_refresh = path == "/token" && grants.contains("grant_type=refresh_token");
+        if is_refresh {
+            server.log.write("refresh", json!({}))?;
+            if let Some(delay) = server.options.slow_refresh {
+                crate::pause(delay).await;
+            }
+        }
+        let (origin, target) = (&*self.origin, &head.target);
+        let reply = server
+            .sign_ins
+            .reply(&server.options, origin, target, &head.body);
+        let Some((status, headers, body)) = reply else {
+            return Ok(false);
+        };
+        server
+            .log
+            .write("sign-in", json!({ "path": path, "status": status }))?;
+        let headers = format!("Content-Type: application/json\r\n{headers}");
+        self.whole(status, &headers, body.to_string().as_bytes())
+            .await?;
+        Ok(true)
     }
 
     async fn post(&mut self, head: Head) -> Result<(), Failed> {

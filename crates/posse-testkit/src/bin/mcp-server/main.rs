@@ -11,6 +11,7 @@ mod log;
 mod options;
 mod outbox;
 mod server;
+mod sign_in;
 mod stdio;
 mod tools;
 
@@ -60,6 +61,6 @@ fn ignore_term() -> Result<(), Failed> {
     clippy::disallowed_methods,
     reason = "that it is slow in real time is the fault"
 )]
-async fn pause(delay: Duration) {
+pub(crate) async fn pause(delay: Duration) {
     tokio::time::sleep(delay).await;
 }

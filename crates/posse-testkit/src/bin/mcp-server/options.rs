@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::Failed;
 
 /// Options without a value.
-const FLAGS: [&str; 12] = [
+const FLAGS: [&str; 14] = [
     // Its list has one tool more after each call, and it says so.
     "--change-list",
     // It lives on when its input ends.
@@ -32,6 +32,10 @@ const FLAGS: [&str; 12] = [
     "--always-load",
     // Has no prompts and no resources.
     "--only-tools",
+    // Wants people to sign in, and is its own authorization server.
+    "--sign-in",
+    // Refuses to refresh tokens.
+    "--refuse-refresh",
 ];
 
 /// What it was started with.
@@ -53,6 +57,10 @@ pub(crate) struct Options {
     pub(crate) log: Option<PathBuf>,
     /// `--bearer TOKEN`: refuses HTTP requests without it.
     pub(crate) bearer: Option<String>,
+    /// `--first-lasts S`: the token of a sign-in, before it is refreshed, is good for so many seconds.
+    pub(crate) first_lasts: Option<u64>,
+    /// `--slow-refresh MS`: takes so long before it refreshes a token.
+    pub(crate) slow_refresh: Option<Duration>,
     /// `--title TEXT`: its name.
     pub(crate) title: Option<String>,
 }
@@ -80,6 +88,10 @@ impl Options {
                 "--tools" => options.tools = number(&value)?,
                 "--log" => options.log = Some(value.into()),
                 "--bearer" => options.bearer = Some(value),
+                "--first-lasts" => options.first_lasts = Some(number(&value)?),
+                "--slow-refresh" => {
+                    options.slow_refresh = Some(Duration::from_millis(number(&value)?));
+                }
                 "--title" => options.title = Some(value),
                 _ => return Err(format!("there is no option {word}").into()),
             }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::log::Log;
 use crate::options::Options;
 use crate::outbox::{Outbox, Questions};
+use crate::sign_in::SignIns;
 use crate::{lists, tools};
 
 /// The version with `initialize`.
@@ -41,6 +42,7 @@ pub(crate) struct Server {
     pub(crate) options: Options,
     pub(crate) log: Log,
     pub(crate) questions: Questions,
+    pub(crate) sign_ins: SignIns,
     /// What `counter` has counted to.
     pub(crate) counter: AtomicUsize,
     /// Number of tools that were added by calls.
@@ -73,6 +75,7 @@ impl Server {
             options,
             log,
             questions: Questions::default(),
+            sign_ins: SignIns::default(),
             counter: AtomicUsize::new(0),
             added: AtomicUsize::new(0),
             streams: Mutex::default(),
