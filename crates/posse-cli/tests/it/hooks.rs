@@ -41,7 +41,7 @@ fn program(project: &Project, file: &str, text: &str) {
 }
 
 /// The number of processes that calls and hooks of a posse with this home have started.
-fn living(home: &Path) -> usize {
+pub(crate) fn living(home: &Path) -> usize {
     let home = format!("POSSE_HOME={}", home.display());
     let is_started = |process: &fs::DirEntry| {
         let environment = fs::read(process.path().join("environ")).unwrap_or_default();

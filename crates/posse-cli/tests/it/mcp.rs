@@ -3,6 +3,7 @@
 
 mod asked;
 mod hook_tools;
+mod killed;
 mod real;
 mod served;
 mod serving;
