@@ -70,7 +70,7 @@ pub struct Extras {
     /// WorktreeCreate: where it is.
     pub worktree: Option<PathBuf>,
     /// Elicitation, ElicitationResult: what the server is answered.
-    pub elicited: Option<ElicitationReply>,
+    pub elicited: Option<Box<ElicitationReply>>,
 }
 
 impl Answer {
@@ -340,7 +340,7 @@ impl<'a> AnswerFields<'a> {
             HookEvent::MessageDisplay => more.display = self.text("displayContent")?,
             HookEvent::Elicitation | HookEvent::ElicitationResult => {
                 let content = self.0.get("content").filter(|it| !it.is_null()).cloned();
-                more.elicited = match self.text("action")?.as_deref() {
+                let reply = match self.text("action")?.as_deref() {
                     None => None,
                     Some("accept") => Some(ElicitationReply::Accept(content)),
                     Some("decline") => Some(ElicitationReply::Decline),
@@ -353,6 +353,7 @@ impl<'a> AnswerFields<'a> {
                         });
                     }
                 };
+                more.elicited = reply.map(Box::new);
             }
             HookEvent::WorktreeCreate => {
                 more.worktree = self.text("worktreePath")?.map(PathBuf::from);

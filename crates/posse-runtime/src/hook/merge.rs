@@ -72,7 +72,8 @@ pub fn merge(answers: impl IntoIterator<Item = (Arc<Hook>, Answer)>) -> Merged {
         }
         let mut more = answer.more;
         // As with what a call needs: a repository can refuse for the person, and not agree for them.
-        if hook.origin.of_repository && matches!(more.elicited, Some(ElicitationReply::Accept(_))) {
+        let agrees = matches!(more.elicited.as_deref(), Some(ElicitationReply::Accept(_)));
+        if hook.origin.of_repository && agrees {
             more.elicited = None;
         }
         merged.more.add(more);

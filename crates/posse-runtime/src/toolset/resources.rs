@@ -62,7 +62,7 @@ impl TypedTool for ListResources {
         context: ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let mut asked = Vec::new();
-        for (name, server) in servers(&self.0)? {
+        for UsableServer { name, server } in servers(&self.0)? {
             if input.server.as_ref().is_none_or(|wanted| *wanted == name) {
                 asked.push((name, server.list_resources()));
             }
@@ -102,9 +102,9 @@ impl TypedTool for ReadResource {
         context: ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let mut known = servers(&self.0)?.into_iter();
-        let found = known.find(|(name, _)| *name == input.server);
-        let (_, server) = found.ok_or_else(|| unknown(&self.0, &input.server))?;
-        let read = unless_stopped(&context, server.read_resource(input.uri)).await?;
+        let found = known.find(|it| it.name == input.server);
+        let found = found.ok_or_else(|| unknown(&self.0, &input.server))?;
+        let read = unless_stopped(&context, found.server.read_resource(input.uri)).await?;
         Ok(told(read.map_err(|failure| tell(failure.to_string()))?))
     }
 }
@@ -121,21 +121,29 @@ fn reads(title: String) -> Intent {
     }
 }
 
+/// A server that the agent may use.
+struct UsableServer {
+    name: String,
+    server: Arc<dyn Server>,
+}
+
 /// Returns the servers that the agent may use.
-fn servers(caller: &Caller) -> Result<Vec<(String, Arc<dyn Server>)>, ToolError> {
+fn servers(caller: &Caller) -> Result<Vec<UsableServer>, ToolError> {
     let here = caller.here()?;
     let policy = here.rights.policy();
     let servers = here.servers.as_ref().map(|it| it.usable(&policy));
     let named = servers.unwrap_or_default().into_iter();
-    Ok(named
-        .map(|(name, server)| (name.to_owned(), Arc::clone(server)))
-        .collect())
+    let usable = |(name, server): (&str, &Arc<dyn Server>)| UsableServer {
+        name: name.to_owned(),
+        server: Arc::clone(server),
+    };
+    Ok(named.map(usable).collect())
 }
 
 /// Returns the error for a server that is not there for the agent.
 fn unknown(caller: &Caller, name: &str) -> ToolError {
     let known = servers(caller).unwrap_or_default().into_iter();
-    let known: Vec<_> = known.map(|(name, _)| name).collect();
+    let known: Vec<_> = known.map(|it| it.name).collect();
     tell(prompt::served::no_server(name, &known))
 }
 

@@ -194,7 +194,7 @@ fn decided(said: &Merged) -> Option<ElicitationReply> {
     if said.denied().is_some() || said.ends_run.is_some() {
         return Some(ElicitationReply::Decline);
     }
-    said.more.elicited.clone()
+    said.more.elicited.as_deref().cloned()
 }
 
 /// Returns what is wrong with a person's values for a form.
