@@ -305,6 +305,27 @@ fn when_the_input_ends_runs_are_stopped_and_the_server_ends() {
     assert_eq!(stdout(&again), "the end\n");
 }
 
+// proves MC-13 (part: killed)
+#[test]
+fn a_server_that_is_killed_leaves_no_process_and_its_run_can_be_continued() {
+    let project = project("serve-killed", &script());
+    let mut client = Client::start(&project, Era::Initialize, &FREE);
+    let id = client.begin("run", json!({"prompt": "slow"}));
+    client.wait_for(id, "Bash: ");
+    let pid = slow_process(&project);
+    drop(client);
+    while is_alive(&pid) {
+        std::thread::yield_now();
+    }
+    let session = objects(&project.run(&["sessions", "list", "--json"])).remove(0);
+    assert_eq!(session["state"], "broken");
+    let mut client = Client::start(&project, Era::Discover, &FREE);
+    let again = json!({"prompt": "go on", "session": session["session_id"]});
+    assert_eq!(client.call("run", again)["result"], "the end");
+    let last = project.requests().pop().unwrap()["body"]["messages"].to_string();
+    assert!(last.contains("unknown"), "{last}");
+}
+
 // proves MC-13 (part: rights)
 #[test]
 fn a_call_has_the_rights_that_the_server_was_started_with() {
