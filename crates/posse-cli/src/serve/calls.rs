@@ -8,7 +8,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 
 use super::answer::ToolAnswer;
 use super::changes::{self, ChangeBounds};
-use super::progress::{self, Progress};
+use super::progress::{self, CallProgress};
 use super::protocol::{self, ClientRequest, ProtocolEra, RequestFault, RequestId};
 use super::rights::ServerRights;
 use super::tools::{RunRequest, ToolRequest, ToolRequestError};
@@ -87,7 +87,7 @@ impl OpenCalls {
         }
         // Once to stop in order, and once to leave.
         let (stop, stops) = mpsc::channel(2);
-        let progress = Progress::new(&params, self.told.clone());
+        let progress = CallProgress::new(&params, self.told.clone());
         let context = Rc::clone(&self.context);
         let work = async move {
             let answer = match asked {
@@ -167,7 +167,7 @@ impl CallContext {
     async fn run(
         &self,
         asked: RunRequest,
-        progress: Progress,
+        progress: CallProgress,
         mut stops: mpsc::Receiver<()>,
     ) -> anyhow::Result<ToolAnswer> {
         let slot = tokio::select! {

@@ -9,14 +9,14 @@ use super::protocol;
 pub(super) const WAITING: usize = 64;
 
 /// Where the progress of a call is told.
-pub(super) struct Progress {
+pub(super) struct CallProgress {
     /// What the client calls it; `None` if it does not want to know.
     token: Option<Value>,
     lines: mpsc::Sender<Value>,
     number: u64,
 }
 
-impl Progress {
+impl CallProgress {
     /// Returns where the progress of a call with these parameters is told.
     pub(super) fn new(params: &Value, lines: mpsc::Sender<Value>) -> Self {
         let token = &params["_meta"]["progressToken"];

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use super::allowance::Promise;
 use super::answer::ToolAnswer;
 use super::place;
-use super::progress::Progress;
+use super::progress::CallProgress;
 use super::rights::{NarrowerTerms, ServerRights};
 use super::tools::RunRequest;
 use crate::assemble::run_config::SessionChoice;
@@ -24,7 +24,7 @@ use crate::output::{one_line, say};
 pub(super) async fn run(
     rights: &ServerRights,
     asked: RunRequest,
-    progress: Progress,
+    progress: CallProgress,
     mut stops: mpsc::Receiver<()>,
 ) -> anyhow::Result<ToolAnswer> {
     if asked.prompt.trim().is_empty() {
@@ -80,7 +80,7 @@ async fn work(
     rights: &ServerRights,
     terms: &NarrowerTerms,
     prompt: String,
-    (mut progress, stops): (Progress, mpsc::Receiver<()>),
+    (mut progress, stops): (CallProgress, mpsc::Receiver<()>),
 ) -> anyhow::Result<RunEnding> {
     let (options, config) = rights.of_run(terms)?;
     let job = RunJob {
