@@ -15,6 +15,7 @@ mod http_fault;
 mod identity;
 mod kept_server;
 mod listener;
+mod listing;
 mod oauth;
 mod open_calls;
 mod program;

@@ -250,6 +250,13 @@ pub(crate) struct Inbox {
 }
 
 impl Actor {
+    /// Tells front ends what did not happen as somebody wanted.
+    fn warn(&self, what: String) {
+        let sink = self.sink.clone();
+        self.supervisor
+            .start_errand(async move { sink.emit(EventKind::Warning(what)).await });
+    }
+
     /// Runs until it is stopped, or idle with no handles left. Returns true if mail arrived that it
     /// did not process.
     pub(crate) async fn live(

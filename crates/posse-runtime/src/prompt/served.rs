@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use crate::prompt::reminder;
-use posse_port::servers::ServedResource;
+use posse_port::servers::{ServedResource, ServerFailure};
 use posse_port::text::{attribute, line, neutral};
 
 /// Maximum length of the names of a server's tools, in bytes; beyond that they are counted.
@@ -108,7 +108,7 @@ pub(crate) fn no_prompt(name: &str, known: &[String]) -> String {
 }
 
 /// Returns the resources of servers, a line each, or why they are not listed.
-pub(crate) fn resources(listed: &[(String, Result<Vec<ServedResource>, String>)]) -> String {
+pub(crate) fn resources(listed: &[(String, Result<Vec<ServedResource>, ServerFailure>)]) -> String {
     let mut text = String::new();
     let (mut shown, mut left_out) = (0, 0);
     for (server, resources) in listed {
@@ -125,7 +125,12 @@ pub(crate) fn resources(listed: &[(String, Result<Vec<ServedResource>, String>)]
                 }
             }
             Err(why) => {
-                let _ = writeln!(text, "{}: not listed: {}", line(server), line(why));
+                let _ = writeln!(
+                    text,
+                    "{}: not listed: {}",
+                    line(server),
+                    line(&why.to_string())
+                );
             }
         }
     }

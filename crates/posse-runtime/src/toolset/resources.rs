@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use posse_port::BoxFuture;
-use posse_port::servers::{ServedResource, Server, ServerFailure};
+use posse_port::servers::Server;
 use posse_port::text;
 use posse_port::tool::{
     FollowUp, Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace,
@@ -72,9 +72,7 @@ impl TypedTool for ListResources {
         }
         let mut listed = Vec::new();
         for (name, asked) in asked {
-            let answer: Result<Vec<ServedResource>, ServerFailure> =
-                unless_stopped(&context, asked).await?;
-            listed.push((name, answer.map_err(|failure| failure.to_string())));
+            listed.push((name, unless_stopped(&context, asked).await?));
         }
         Ok(told(vec![ToolContent::text(prompt::served::resources(
             &listed,

@@ -45,16 +45,15 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
         Command::ChangePrompt { prompt, change } => {
             let unchanged = prompts::change(&mut actor.machine, prompt, change).err();
             if unchanged.is_some_and(|change| !work.skills.change(prompt, change)) {
-                warn(
-                    actor,
-                    format!("prompt {prompt} cannot be changed so, or waits no more"),
-                );
+                actor.warn(format!(
+                    "prompt {prompt} cannot be changed so, or waits no more"
+                ));
             }
             None
         }
         Command::Shell(command) => {
             if !person_shell::start(actor, command, work) {
-                warn(actor, "there is no shell here".to_owned());
+                actor.warn("there is no shell here".to_owned());
             }
             None
         }
@@ -85,7 +84,7 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
         Command::SetModel { model, effort } => {
             let set = model::set_model(actor, model.as_deref(), effort.as_deref());
             set.unwrap_or_else(|refusal| {
-                warn(actor, format!("the model stays: {refusal}"));
+                actor.warn(format!("the model stays: {refusal}"));
                 None
             })
         }
@@ -123,7 +122,7 @@ pub(super) fn on_command(actor: &mut Actor, command: Command, work: &mut Work) -
         Command::Team { name, plan, words } => Some(lead::make_team(actor, name, &plan, words)),
         Command::To { agent, command } => {
             if let Err(error) = actor.registry.tell(agent, *command) {
-                warn(actor, format!("{agent} was not told: {error}"));
+                actor.warn(format!("{agent} was not told: {error}"));
             }
             None
         }
@@ -142,16 +141,8 @@ pub(super) fn add_rules(actor: &Actor, rules: &RuleList) {
     let mut policy = Policy::default();
     match policy.add(&source, rules) {
         Ok(()) => actor.session.rights.add_for_session(Arc::new(policy)),
-        Err(error) => warn(actor, format!("{error}")),
+        Err(error) => actor.warn(format!("{error}")),
     }
-}
-
-/// Reports a command that had no effect.
-pub(super) fn warn(actor: &Actor, what: String) {
-    let sink = actor.sink.clone();
-    actor
-        .supervisor
-        .start_errand(async move { sink.emit(EventKind::Warning(what)).await });
 }
 
 /// Returns the next command that waited behind a skill, if its turn has come.

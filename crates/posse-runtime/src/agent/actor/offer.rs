@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::agent::actor::{Actor, ToldInstructions, command};
+use crate::agent::actor::{Actor, ToldInstructions};
 use crate::definition::catalogue::{Listed, Types};
 use crate::definition::instructions::Instruction;
 use crate::definition::skill::Skill;
@@ -130,7 +130,7 @@ fn warn_of_failures(actor: &mut Actor) {
     let before = std::mem::replace(&mut actor.advertised.warned, names);
     for (name, why) in failures {
         if !before.contains(&name) {
-            command::warn(actor, prompt::served::not_connected(&name, &why));
+            actor.warn(prompt::served::not_connected(&name, &why));
         }
     }
 }

@@ -273,10 +273,7 @@ fn accept(actor: &Actor, question: &Question, answer: &Answer) {
         command::add_rules(actor, &rules);
     } else {
         let rules = rules.join(", ");
-        command::warn(
-            actor,
-            format!("{rules} was not suggested, and is not added"),
-        );
+        actor.warn(format!("{rules} was not suggested, and is not added"));
     }
 }
 

@@ -11,7 +11,7 @@ use posse_protocol::{Command, ContentBlock, ToolContent};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::Actor;
-use crate::agent::actor::skill_queue::{ServedWords, SkillDone};
+use crate::agent::actor::skill_queue::{NotServed, ServedWords, SkillDone};
 use crate::agent::actor::work::Work;
 use crate::agent::step::Input;
 use crate::definition::instructions::imports::imports;
@@ -70,7 +70,7 @@ async fn messages(
     policy: &Policy,
     clock: &dyn Clock,
     called: CalledPrompt,
-) -> Result<(String, Vec<PromptMessage>), String> {
+) -> Result<(String, Vec<PromptMessage>), NotServed> {
     let CalledPrompt { name, arguments } = called;
     let mut found = servers.prompt(&name, policy);
     if found.is_none() {
@@ -84,16 +84,16 @@ async fn messages(
     let Some(found) = found else {
         let known = servers.prompts(policy).into_iter();
         let known: Vec<_> = known.map(|(name, _)| name).collect();
-        return Err(prompt::served::no_prompt(&name, &known));
+        return Err(NotServed(prompt::served::no_prompt(&name, &known)));
     };
     let arguments = filled(&found.prompt, &arguments)?;
     let got = found.at.get_prompt(found.prompt.name, arguments).await;
-    let messages = got.map_err(|failure| format!("/{name}: {failure}"))?;
+    let messages = got.map_err(|failure| NotServed(format!("/{name}: {failure}")))?;
     Ok((found.server, messages))
 }
 
 /// Returns the arguments of a prompt: a word for each, in their order, and the rest for the last.
-fn filled(prompt: &ServedPrompt, words: &str) -> Result<Vec<(String, String)>, String> {
+fn filled(prompt: &ServedPrompt, words: &str) -> Result<Vec<(String, String)>, NotServed> {
     let mut words = split(words);
     let wanted = &prompt.arguments;
     if let Some(last) = wanted.len().checked_sub(1)
@@ -108,10 +108,10 @@ fn filled(prompt: &ServedPrompt, words: &str) -> Result<Vec<(String, String)>, S
             false => format!(" [{}]", it.name),
         });
         let names: String = names.collect();
-        return Err(format!(
+        return Err(NotServed(format!(
             "the prompt needs {}; it is called with{names}",
             missing.name
-        ));
+        )));
     }
     let names = wanted.iter().map(|argument| argument.name.clone());
     Ok(names.zip(words).collect())
@@ -220,13 +220,13 @@ fn attached(server: &str, uri: &str, content: Vec<ToolContent>) -> Vec<ContentBl
 fn begin(
     actor: &mut Actor,
     work: &mut Work,
-    get: impl Future<Output = Result<ServedWords, String>> + Send + 'static,
+    get: impl Future<Output = Result<ServedWords, NotServed>> + Send + 'static,
 ) {
     work.skills.cancel = CancellationToken::new();
     let cancel = work.skills.cancel.clone();
     work.skills.work = Some(Box::pin(async move {
         let got = cancel.run_until_cancelled(get).await;
-        SkillDone::Served(got.unwrap_or_else(|| Err("it was stopped".into())))
+        SkillDone::Served(got.unwrap_or_else(|| Err(NotServed("it was stopped".into()))))
     }));
     actor.machine.set_preparing(true);
 }
@@ -252,14 +252,14 @@ mod tests {
         let given = |words: &str| {
             let pairs = filled(&prompt, words)?;
             let pairs = pairs.iter().map(|(name, value)| format!("{name}={value}"));
-            Ok::<_, String>(pairs.collect::<Vec<_>>())
+            Ok::<_, NotServed>(pairs.collect::<Vec<_>>())
         };
         assert_eq!(given("ada").unwrap(), ["who=ada"]);
         assert_eq!(
             given("'ada l' all of it").unwrap(),
             ["who=ada l", "what=all of it"]
         );
-        let missing = given("").unwrap_err();
+        let missing = given("").unwrap_err().to_string();
         assert_eq!(
             missing,
             "the prompt needs who; it is called with <who> [what]"

@@ -55,8 +55,13 @@ pub(super) enum SkillDone {
     /// A sub-agent has followed them, or could not be started.
     Delegated(Box<Result<SkillOutcome, ToolError>>),
     /// Servers have given what a prompt names, or the reason why they have not.
-    Served(Result<ServedWords, String>),
+    Served(Result<ServedWords, NotServed>),
 }
+
+/// Why servers have given nothing.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct NotServed(pub(super) String);
 
 /// A prompt with what servers have given for it.
 pub(super) struct ServedWords {

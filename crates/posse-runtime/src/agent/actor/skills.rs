@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::agent::actor::server_words::CalledPrompt;
 use crate::agent::actor::skill_queue::{ServedWords, SkillDone, failed};
 use crate::agent::actor::work::Work;
-use crate::agent::actor::{Actor, command, server_words};
+use crate::agent::actor::{Actor, server_words};
 use crate::agent::lifecycle::{Delegation, SkillOutcome};
 use crate::agent::skill::{self, Gate, Ready, SHELL, SkillError, Unready};
 use crate::agent::step::{Delegated, Input};
@@ -171,11 +171,11 @@ pub(super) fn on_done(actor: &mut Actor, followed: SkillDone, work: &mut Work) -
         SkillDone::Served(_) if stopped => Input::NotBegun(Outcome::Interrupted),
         SkillDone::Served(Ok(ServedWords { words, warnings })) => {
             for warning in warnings {
-                command::warn(actor, warning);
+                actor.warn(warning);
             }
             Input::Prompt(words)
         }
-        SkillDone::Served(Err(why)) => failed(FaultClass::InvalidRequest, why),
+        SkillDone::Served(Err(why)) => failed(FaultClass::InvalidRequest, why.to_string()),
         SkillDone::Delegated(outcome) => Input::Delegated(Box::new(match *outcome {
             Ok(outcome) => came(outcome, stopped),
             Err(why) => {

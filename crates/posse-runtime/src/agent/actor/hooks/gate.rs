@@ -7,10 +7,10 @@ use posse_protocol::Command;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::agent::actor::Actor;
 use crate::agent::actor::hook_work::GateRan;
 use crate::agent::actor::hooks::{host, judge, now, on_instructions, text_of};
 use crate::agent::actor::work::Work;
-use crate::agent::actor::{Actor, command};
 use crate::agent::hook_host::{HookHost, HookRun};
 use crate::agent::step::{HookRequest, PROMPTS};
 use crate::definition::instructions::Instruction;
@@ -53,10 +53,7 @@ pub(in crate::agent::actor) fn gate(
         return Some(command);
     }
     if work.hooks.held.len() >= PROMPTS {
-        command::warn(
-            actor,
-            "too many prompts are waiting; this one was not accepted".into(),
-        );
+        actor.warn("too many prompts are waiting; this one was not accepted".into());
         return None;
     }
     work.hooks.held.push_back(command);
@@ -109,7 +106,7 @@ pub(super) fn next_gated(actor: &mut Actor, work: &mut Work) {
     let trigger = preparation(actor).map(Preparation::as_str);
     let book = Arc::clone(&actor.session.setup.spawning.hooks);
     if start.is_some() && trigger.is_some() && !hooks.has(HookEvent::Setup) {
-        command::warn(actor, prompt::hook::NO_SETUP.into());
+        actor.warn(prompt::hook::NO_SETUP.into());
     }
     let servers = actor.advertised.servers.clone().filter(|_| start.is_some());
     let clock = Arc::clone(&actor.ports.clock);
