@@ -305,7 +305,6 @@ fn a_kill_in_the_middle_of_a_refresh_leaves_what_was_there() {
     assert_eq!(Scene::mode(&scene.kept()), 0o600);
 }
 
-// proves MC-12 (part: person)
 #[test]
 fn what_cannot_be_signed_in_to_says_so() {
     let scene = Scene::new("mcp-sign-in-odd", &[]);
