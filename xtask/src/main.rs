@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask tidy`, `cargo xtask shape`, `cargo xtask behaviour [--require IDS]`, `cargo xtask bench NAME [--quick]`,
 //! `cargo xtask faults [team|team-kill|postgres [--quick]]`, `cargo xtask scenarios postgres`, `cargo xtask sdk`,
+//! `cargo xtask conformance [--quick]`,
 //! `cargo xtask screens`, `cargo xtask story`, `cargo xtask tour`.
 
 #![expect(
@@ -12,6 +13,7 @@
 
 mod behaviour;
 mod bench;
+mod conformance;
 mod screens;
 mod shape;
 mod source;
@@ -28,7 +30,7 @@ const USAGE: &str = "usage: cargo xtask tidy [--all [--root DIR]] | shape [--roo
                      | bench startup|model|turn|store|spawn|worktree|fork|team|postgres|feed|tui|sandbox|hooks|mcp [--quick] \
                      | faults [team [--seeds N] [--quick] | team-kill [--moments N] [--quick] \
                      | postgres [--kills N] [--quick] | guard] \
-                     | scenarios postgres | sdk | screens | story | tour";
+                     | scenarios postgres | conformance [--quick] | sdk | screens | story | tour";
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -56,6 +58,10 @@ fn main() -> Result<ExitCode> {
         ["faults", "team-kill", "--quick"] => quick(&root, "test(a_team_killed_at_some_moments)"),
         ["faults", "guard"] => faults(&root, GUARD, &[]),
         ["scenarios", "postgres"] => scenarios(&root),
+        ["conformance"] => conformance::run(&root, conformance::Scenarios::All),
+        ["conformance", "--quick"] => conformance::run(&root, conformance::Scenarios::Quick),
+        // Started by the suite.
+        ["conformance-client", url] => conformance::client(&root, url),
         ["sdk"] => faults(&root, SDK, &[]),
         ["shape", ref words @ ..] => shape::run(&root, words),
         ["screens"] => screens::run(&root),
