@@ -15,10 +15,7 @@ pub(crate) use client::run as client;
 /// The versions whose required scenarios are run.
 const VERSIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 /// Scenarios that fail, and why. One that passes must leave this list.
-const OPEN: [(&str, &str); 1] = [(
-    "elicitation-sep1034-client-defaults",
-    "posse -p declines what servers ask people",
-)];
+const OPEN: [(&str, &str); 0] = [];
 
 /// Which scenarios are run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 const MOST_SIGN_INS: usize = 3;
 /// What goes where a browser would go.
 const BROWSER: &str = "curl -sL -o /dev/null";
+/// Fills in a form of the server as somebody would who finds nothing to change in it.
+const FORM: &str = r#"jq -c '{hookSpecificOutput: {hookEventName: "Elicitation", action: "accept",
+  content: (.requested_schema.properties | map_values(.default))}}'"#;
 /// The document about the client that the suite's own server knows.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
@@ -115,8 +118,12 @@ impl Scene {
     /// Runs a prompt, and signs in whenever posse says that this is needed.
     fn play(&self, entry: &str) -> Result<bool> {
         self.run(&["mcp", "add-json", "t", entry, "--scope", "user"])?;
+        let hooks = json!([{ "hooks": [{ "type": "command", "command": FORM }] }]);
+        let settings = json!({ "hooks": { "Elicitation": hooks } }).to_string();
         let prompt = [
             "-p",
+            "--settings",
+            &settings,
             "--permission-mode",
             "bypassPermissions",
             "--output-format",
