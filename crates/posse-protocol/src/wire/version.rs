@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The version that this posse speaks.
-pub const VERSION: Version = Version { major: 2, minor: 5 };
+pub const VERSION: Version = Version { major: 2, minor: 6 };
 
 /// A version of the protocol, `major.minor`. A minor version only adds what can be ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -57,7 +57,7 @@ fn greetings_and_answers_come_back() {
     let line = hello.clone().encode().unwrap();
     assert_eq!(
         line,
-        "{\"version\":\"2.5\",\"type\":\"hello\",\"program\":\"posse 0.1.0\"}\n"
+        "{\"version\":\"2.6\",\"type\":\"hello\",\"program\":\"posse 0.1.0\"}\n"
     );
     assert_eq!(ClientMessage::decode(&line).unwrap(), hello);
     for watch in watches().into_iter().map(ClientMessage::Watch) {
@@ -137,7 +137,7 @@ fn a_prompt_holds_text_and_images_only() {
     };
     assert_eq!(message.encode(), Err(WireError::NotAPrompt));
     let line =
-        r#"{"version":"2.5","type":"prompt","words":[{"type":"redacted_thinking","data":"x"}]}"#;
+        r#"{"version":"2.6","type":"prompt","words":[{"type":"redacted_thinking","data":"x"}]}"#;
     let refused = ClientMessage::decode(line).unwrap_err();
     assert!(
         refused
