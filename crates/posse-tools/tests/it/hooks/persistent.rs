@@ -33,6 +33,23 @@ async fn gone(marker: &str) {
     }
 }
 
+/// Waits until a process has closed its files. It has no environment before that.
+async fn closed(process: &str) {
+    let begun = Instant::now();
+    let is_open = || {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let state = stat
+            .rsplit(") ")
+            .next()
+            .and_then(|rest| rest.chars().next());
+        !matches!(state, None | Some('Z' | 'X'))
+    };
+    while is_open() {
+        assert!(begun.elapsed() < AMPLE);
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test]
 async fn one_process_answers_line_by_line() {
     let hooks = hooks();
@@ -87,7 +104,7 @@ async fn a_process_that_dies_is_started_anew() {
     // It may die between calls, and say its last with its end.
     let once = stays("stays-once", "read -r line; echo \"$$ $line\"");
     let one = echoed(&hooks.run(saying(&once, "a")).await);
-    gone("stays-once").await;
+    closed(&one.0).await;
     let other = echoed(&hooks.run(saying(&once, "b")).await);
     assert_eq!((&*one.1, &*other.1), ("a", "b"));
 }
