@@ -127,6 +127,11 @@ pub trait Server: Send + Sync {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
+    /// Hands on what the server says unasked, as long as the taker is there.
+    fn push_to(&self, taker: &Arc<dyn PushTaker>) {
+        let _ = taker;
+    }
+
     /// Reads a resource.
     fn read_resource(
         &self,
@@ -305,6 +310,21 @@ impl ServerAsker for AsksNobody {
     fn ask(&self, _asked: Elicitation) -> BoxFuture<'static, ElicitationReply> {
         Box::pin(std::future::ready(ElicitationReply::Decline))
     }
+}
+
+/// A message that a server has sent unasked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerPush {
+    /// What it says.
+    pub content: String,
+    /// Facts about it, by name.
+    pub facts: Vec<(String, String)>,
+}
+
+/// Takes messages that servers send unasked.
+pub trait PushTaker: Send + Sync {
+    /// Takes one. Must not wait.
+    fn take(&self, push: ServerPush);
 }
 
 /// What a tool has answered.

@@ -19,6 +19,7 @@ mod listing;
 mod oauth;
 mod open_calls;
 mod program;
+mod pushes;
 mod resources;
 mod restarts;
 mod schema;

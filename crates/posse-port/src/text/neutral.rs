@@ -9,6 +9,7 @@ pub const FRAMES: &[&str] = &[
     "system-reminder",
     "mail",
     "agent-notes",
+    "channel",
     "memory-file",
     "repository-file",
     "attached-file",

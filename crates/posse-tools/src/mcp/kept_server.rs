@@ -68,6 +68,7 @@ impl KeptServer {
                 place: place.clone(),
                 means: Arc::clone(means),
                 log: Arc::default(),
+                takers: Arc::default(),
             },
             slots: CallSlots::new(super::MOST_CALLS),
             known: watch::Sender::new(Known {

@@ -14,10 +14,10 @@ use posse_port::tool::LiveOutput;
 use posse_protocol::ElicitationReply;
 use rmcp::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability,
-    FormElicitationCapability, Implementation, ListRootsResult, LoggingMessageNotificationParam,
-    ProgressNotificationParam, ProgressToken, ProtocolVersion, Root, RootsCapabilities,
-    UrlElicitationCapability,
+    ClientCapabilities, ClientConfig, CustomNotification, ElicitRequestParams, ElicitResult,
+    ElicitationCapability, FormElicitationCapability, Implementation, ListRootsResult,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    Root, RootsCapabilities, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleClient};
@@ -25,6 +25,7 @@ use tokio::sync::{Notify, watch};
 
 use super::elicitation::{elicitation, elicited};
 use super::open_calls::{OpenCall, OpenCalls};
+use super::pushes::{self, PushTakers};
 use super::tail::LogTail;
 
 /// How much of a message of a server's log is kept.
@@ -40,6 +41,7 @@ struct Listening {
     changes: watch::Sender<ListChanges>,
     progress: Mutex<HashMap<ProgressToken, Arc<Progress>>>,
     calls: OpenCalls,
+    takers: Arc<PushTakers>,
     log: Arc<LogTail>,
 }
 
@@ -69,11 +71,16 @@ pub(super) struct ProgressGuard {
 
 impl Listener {
     /// Returns a listener to the server `name`. `directory` is where it is told that work is done.
-    pub(super) fn new(name: &str, directory: PathBuf, log: Arc<LogTail>) -> Self {
+    pub(super) fn new(
+        name: &str,
+        directory: PathBuf,
+        (log, takers): (Arc<LogTail>, Arc<PushTakers>),
+    ) -> Self {
         Self(Arc::new(Listening {
             name: name.to_owned(),
             directory,
             calls: OpenCalls::default(),
+            takers,
             changes: watch::Sender::default(),
             progress: Mutex::default(),
             log,
@@ -253,6 +260,18 @@ impl ClientHandler for Listener {
     ) {
         let text = told.data.to_string();
         self.0.log.note(crate::answer::clip(&text, LOGGED));
+    }
+
+    async fn on_custom_notification(
+        &self,
+        told: CustomNotification,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        if told.method == pushes::METHOD
+            && let Some(push) = told.params.as_ref().and_then(pushes::read)
+        {
+            self.0.takers.tell(&push);
+        }
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use posse_port::BoxFuture;
 use posse_port::servers::{
-    PromptMessage, ServedResource, Server, ServerAnswer, ServerCall, ServerFailure, ServerState,
+    PromptMessage, PushTaker, ServedResource, Server, ServerAnswer, ServerCall, ServerFailure,
+    ServerState,
 };
 use posse_protocol::ToolContent;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -59,6 +60,10 @@ impl Server for McpServer {
 
     fn list_resources(&self) -> BoxFuture<'static, Result<Vec<ServedResource>, ServerFailure>> {
         self.work(|core| async move { resources::list_resources(&core).await })
+    }
+
+    fn push_to(&self, taker: &Arc<dyn PushTaker>) {
+        self.core.target.takers.add(taker);
     }
 
     fn read_resource(

@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 use super::http_clients::HttpClients;
 use super::listener::Listener;
 use super::oauth::{CredentialFiles, TokenSource, takes_tokens};
+use super::pushes::PushTakers;
 use super::tail::LogTail;
 
 /// How many servers are connected at once.
@@ -56,16 +57,14 @@ pub(super) struct ServerTarget {
     pub(super) place: ServerPlace,
     pub(super) means: Arc<ServerMeans>,
     pub(super) log: Arc<LogTail>,
+    pub(super) takers: Arc<PushTakers>,
 }
 
 impl ServerTarget {
     /// Returns what listens to it.
     pub(super) fn listener(&self) -> Listener {
-        Listener::new(
-            &self.entry.name,
-            self.place.directory.clone(),
-            Arc::clone(&self.log),
-        )
+        let told = (Arc::clone(&self.log), Arc::clone(&self.takers));
+        Listener::new(&self.entry.name, self.place.directory.clone(), told)
     }
 
     /// Returns true if it is a program.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::Failed;
 
 /// Options without a value.
-const FLAGS: [&str; 14] = [
+const FLAGS: [&str; 15] = [
     // Its list has one tool more after each call, and it says so.
     "--change-list",
     // It lives on when its input ends.
@@ -18,6 +18,8 @@ const FLAGS: [&str; 14] = [
     "--roots",
     // Has a tool `ask`, which asks the person.
     "--elicit",
+    // Has a tool `push`, which sends its message unasked.
+    "--channel",
     // Knows `initialize` only.
     "--old",
     // Knows `server/discover` only.

@@ -92,12 +92,17 @@ pub(crate) fn all(options: &Options, added: usize) -> Vec<Value> {
             arguments,
         )
     });
+    let pushes = options.has("--channel").then(|| {
+        let arguments = &[("message", "string")];
+        tool("push", "Sends its message to the channel", arguments)
+    });
     let numbered = |name: &'static str, count: usize| {
         let plain = move |number| tool(&format!("{name}_{number}"), "Returns its name", &[]);
         (1..=count).map(plain)
     };
     fixed
         .chain(asks)
+        .chain(pushes)
         .chain(numbered("tool", options.tools))
         .chain(numbered("added", added))
         .collect()
@@ -165,6 +170,15 @@ pub(crate) async fn call(server: &Server, request: &Request) -> Result<Value, Re
             text("after the garbage")
         }
         "long_line" => text(&"x".repeat(LONG_LINE)),
+        "push" => {
+            let content = arguments["message"].as_str().unwrap_or_default();
+            let params = json!({ "content": content, "meta": { "kind": "test", "bad-name": "x" } });
+            request
+                .outbox
+                .notify("notifications/claude/channel", params)
+                .await;
+            text("pushed")
+        }
         "roots" => ask(server, request, "roots/list", json!({})).await,
         "ask" => {
             let question = question(arguments["mode"] == "url");
