@@ -1,6 +1,7 @@
 //! The agents that live in this process, and what the agents of a session share.
 
 pub mod boundary;
+pub(crate) mod channels;
 pub(crate) mod follower;
 pub mod handle;
 pub(crate) mod lookup;

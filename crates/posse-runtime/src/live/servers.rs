@@ -336,6 +336,13 @@ impl UsedServers {
         })
     }
 
+    /// Returns those of these names.
+    pub(crate) fn named(&self, names: &[String]) -> impl Iterator<Item = (&str, &Arc<dyn Server>)> {
+        let meant = |member: &&Member| names.contains(&member.declared.name);
+        let members = self.list.members.iter().filter(meant);
+        members.map(|it| (it.declared.name.as_str(), &it.server))
+    }
+
     /// Returns the servers and their tools as they are now. The same pointer is the same list.
     pub(crate) fn now(&self) -> Arc<ToolsNow> {
         let ServerList { members, offered } = &*self.list;

@@ -28,6 +28,7 @@ use crate::history::cache_ttl::CacheTtl;
 use crate::history::fork_point::ForkPoint;
 use crate::history::request_size::{RequestSize, last_request};
 use crate::history::restore::{current_preamble, last_reply, restore, waits};
+use crate::live::channels::Channels;
 use crate::live::handle::{Agent, AgentHandle, COMMANDS, CommandSender};
 use crate::live::registry::{LiveAgent, Stop};
 use crate::live::servers::{AgentServers, ServerWatch, SessionServers};
@@ -315,6 +316,15 @@ pub(crate) fn assemble_root(
         skill_hooks: Arc::default(),
         servers: servers.clone(),
     };
+    let channels = setup.spawning.servers.channels();
+    let channels = servers
+        .as_ref()
+        .and_then(|servers| Channels::open(id, servers, channels));
+    if let Some(channels) = channels {
+        let events = session.events.clone();
+        let served = channels.serve(commands.downgrade(), events, stop.token.child_token());
+        factory.supervisor.start_errand(served);
+    }
     // `enter` refuses only below a frozen parent, and a main agent has no parent.
     let wakeup = factory.registry.enter(id, who).unwrap_or_default();
     let life = Life::Root {

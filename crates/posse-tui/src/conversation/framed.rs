@@ -23,12 +23,13 @@ const TASK: &str = "<team-task id=\"";
 impl<'a> Framed<'a> {
     /// Returns them, if a text is in such a frame.
     pub(super) fn of(text: &'a str) -> Option<Self> {
-        const TAGS: [&str; 7] = [
+        const TAGS: [&str; 8] = [
             "system-reminder",
             "task-notification",
             "attached-file",
             "attached-resource",
             "server-prompt",
+            "channel",
             "mail",
             "team-idle",
         ];
@@ -50,6 +51,7 @@ impl<'a> Framed<'a> {
                 self.attribute("uri"),
                 self.attribute("server")
             ),
+            "channel" => format!("{} says: {}", self.attribute("source"), self.summary()),
             "server-prompt" => format!("prompt of {}", self.attribute("server")),
             "mail" => format!(
                 "message from {}: {}",

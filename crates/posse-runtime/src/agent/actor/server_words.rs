@@ -176,7 +176,8 @@ fn named(actor: &Actor, words: &[ContentBlock]) -> Vec<NamedResource> {
     else {
         return Vec::new();
     };
-    if !text.contains('@') {
+    // What a server has pushed is not what a person names.
+    if !text.contains('@') || prompt::served::is_pushed(text) {
         return Vec::new();
     }
     let policy = actor.machine.rights().policy();

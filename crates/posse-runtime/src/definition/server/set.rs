@@ -17,6 +17,7 @@ pub struct ServerSet {
     overridden: Vec<Arc<DeclaredServer>>,
     policy: ServerPolicy,
     environment: Arc<BTreeMap<String, String>>,
+    channels: Vec<String>,
 }
 
 impl ServerSet {
@@ -48,6 +49,16 @@ impl ServerSet {
         }
         set.overridden.sort_by_key(|server| server.origin.source);
         set
+    }
+
+    /// Makes servers of these names channels: what they send unasked becomes a prompt.
+    pub fn with_channels(self, channels: Vec<String>) -> Self {
+        Self { channels, ..self }
+    }
+
+    /// Returns the names of the servers that are channels.
+    pub fn channels(&self) -> &[String] {
+        &self.channels
     }
 
     /// Returns a server that somebody declares, held to the policy of the set.
