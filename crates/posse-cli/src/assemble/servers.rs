@@ -27,6 +27,9 @@ pub(crate) struct ServerArgs {
     /// Use only the MCP servers of --mcp-config and of the administrator
     #[arg(long, help_heading = PROGRAMS, hide_short_help = true)]
     strict_mcp_config: bool,
+    /// Take what these MCP servers send unasked as prompts; can be repeated
+    #[arg(long, value_name = "SERVER", value_delimiter = ',', help_heading = PROGRAMS, hide_short_help = true)]
+    channels: Vec<String>,
 }
 
 impl ServerArgs {
@@ -35,6 +38,12 @@ impl ServerArgs {
         ServerFlags {
             configs: self.mcp_config.clone(),
             is_strict: self.strict_mcp_config,
+            // Other programs write it so.
+            channels: self
+                .channels
+                .iter()
+                .map(|name| name.strip_prefix("server:").unwrap_or(name).to_owned())
+                .collect(),
         }
     }
 }
@@ -58,7 +67,10 @@ pub(super) fn load(places: &SearchPaths, settings: &Settings, flags: &ServerFlag
     };
     let LoadedServers { set, remarks } = sources.load();
     let remarks = remarks.iter().map(|remark| remark.in_a_line(&places.cwd));
-    let told: Vec<String> = remarks.chain(not_started(&set, places)).collect();
+    let told: Vec<String> = remarks
+        .chain(not_started(&set, places))
+        .chain(no_channels(&set))
+        .collect();
     for line in told.iter().take(MOST_WARNINGS) {
         say(&format!("warning: {line}"));
     }
@@ -68,6 +80,16 @@ pub(super) fn load(places: &SearchPaths, settings: &Settings, flags: &ServerFlag
         ));
     }
     set
+}
+
+/// Returns what is told of channels that are no servers.
+fn no_channels(set: &ServerSet) -> Vec<String> {
+    let missing = set
+        .channels()
+        .iter()
+        .filter(|name| set.find(name).is_none());
+    let told = missing.map(|name| tame(&format!("--channels: there is no MCP server {name} here")));
+    told.collect()
 }
 
 /// Returns what is told of servers that are not started. In a workspace that nobody has trusted, those

@@ -38,6 +38,8 @@ pub(crate) struct ServerFlags {
     pub(crate) configs: Vec<String>,
     /// `--strict-mcp-config`: no others count, but the administrator's.
     pub(crate) is_strict: bool,
+    /// `--channels`: servers whose messages become prompts.
+    pub(crate) channels: Vec<String>,
 }
 
 /// All servers that are declared in a place.
@@ -80,7 +82,8 @@ impl ServerSources<'_> {
             .map(|server| self.admitted(server));
         let declared = admitted.collect();
         let policy = self.settings.policy.clone();
-        let set = ServerSet::new(declared, policy, self.environment, &places.cwd);
+        let set = ServerSet::new(declared, policy, self.environment, &places.cwd)
+            .with_channels(self.flags.channels.clone());
         let mut remarks = found.remarks;
         if !places.trust.is_trusted() {
             // Nothing is said about files that wait.

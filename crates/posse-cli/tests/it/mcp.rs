@@ -2,6 +2,7 @@
 //! count.
 
 mod asked;
+mod channels;
 mod hook_tools;
 mod killed;
 mod real;
