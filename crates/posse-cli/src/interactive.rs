@@ -242,6 +242,7 @@ async fn converse(
         clipboard: Clipboard::default(),
         reports: Reports::new(&facts.cwd, provider),
         runtime: Some(runtime.clone()),
+        servers: facts.servers.clone(),
         cwd: facts.cwd.clone(),
         look,
     };

@@ -4,6 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use posse_port::store::AgentRecord;
+use posse_runtime::live::servers::ServerWatch;
 use posse_tui::conversation::{AgentProcess, Beginning};
 use posse_tui::terminal::RawTerminal;
 use rustix::termios::tcgetattr;
@@ -62,6 +63,7 @@ pub(crate) async fn attach(
         clipboard: Clipboard::default(),
         reports: Reports::new(&agent.cwd, Vec::new()),
         runtime: None,
+        servers: ServerWatch::default(),
         cwd: agent.cwd.clone(),
         look,
     };

@@ -292,6 +292,9 @@ async fn about_session(
             );
             screen.update(Input::Print(link.rules_of(agent, mode)));
         }
+        Request::Report(Report::Servers) => {
+            screen.update(Input::Print(link.servers()));
+        }
         Request::Report(report) => link.reports.add(report),
         Request::Init(improves) => match init::step(&link.cwd, improves) {
             InitStep::Ask(words) => {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use posse_port::store::{Page, StoredEntry, TaskFilter};
 use posse_protocol::{AgentId, Entry, PermissionMode};
+use posse_runtime::live::servers::ServerWatch;
 use posse_runtime::runtime::Runtime;
 use posse_runtime::session::branch::CopiedHistory;
 use tokio::sync::oneshot;
@@ -19,7 +20,7 @@ use crate::config::look::Look;
 use crate::headless::rule_keeper::RuleKeeper;
 use crate::present::costs::Tally;
 use crate::present::history::{EntryReader, decoded, readable};
-use crate::present::tasks;
+use crate::present::{servers, tasks};
 use crate::select::tasks::list_of;
 
 /// Number of entries that are printed when an agent is shown.
@@ -38,6 +39,8 @@ pub(super) struct Link {
     pub(super) reports: Reports,
     /// The runtime of the agents, if they live in this process.
     pub(super) runtime: Option<Runtime>,
+    /// The MCP servers of the session, if it lives in this process.
+    pub(super) servers: ServerWatch,
     pub(super) cwd: PathBuf,
     pub(super) look: Look,
 }
@@ -101,6 +104,15 @@ impl Link {
         match runtime.and_then(|runtime| runtime.policy(agent)) {
             Some(policy) => reports::rules(&policy, mode, &self.cwd),
             None => "only the process that runs the agent knows its rules; /permissions shows them there"
+                .to_owned(),
+        }
+    }
+
+    /// Returns the MCP servers of the session, and whether they are connected.
+    pub(super) fn servers(&self) -> String {
+        match self.runtime {
+            Some(_) => servers::states(&self.servers.now()),
+            None => "only the process that runs the agent knows its servers; /mcp shows them there"
                 .to_owned(),
         }
     }

@@ -95,8 +95,8 @@ async fn of(report: Report, cwd: PathBuf, provider: Vec<String>) -> String {
             let files = printed(&cwd, &["doctor".into(), "--memory".into()], none).await;
             format!("{files}\n# TEXT keeps a note; /init has AGENTS.md written")
         }
-        // Only the runtime knows what was accepted in this session.
-        Report::Permissions => String::new(),
+        // Only the runtime knows what was accepted in this session, and what is connected.
+        Report::Permissions | Report::Servers => String::new(),
     }
 }
 

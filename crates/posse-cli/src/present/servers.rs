@@ -1,7 +1,10 @@
 //! MCP servers as JSON objects and fields.
 
+use posse_port::servers::{ServerFacts, ServerState};
 use posse_runtime::definition::server::{DeclaredServer, DeclaredTransport, is_secret_name};
 use serde_json::{Value, json};
+
+use crate::output::{one_line, tame};
 
 /// What is shown instead of a secret.
 const HIDDEN: &str = "…";
@@ -16,6 +19,37 @@ pub(crate) fn object(server: &DeclaredServer, state: &str, why: Option<&str>) ->
         "always_load": server.always_load, "timeout_ms": limit, "shared": server.is_shared,
         "names_worktree": server.names_worktree(),
     })
+}
+
+/// Returns what servers are now, a line each, for people.
+pub(crate) fn states(servers: &[(String, ServerState)]) -> String {
+    if servers.is_empty() {
+        return "the session has no MCP servers; `posse mcp list` says what is declared".to_owned();
+    }
+    let widest = servers.iter().map(|(name, _)| name.chars().count()).max();
+    let widest = widest.unwrap_or_default();
+    let line = |(name, state): &(String, ServerState)| {
+        let more = match state {
+            ServerState::Pending => String::new(),
+            ServerState::Connected(facts) => format!(": {}", counted(facts)),
+            ServerState::Failed { why, .. } => format!(": {}", one_line(why)),
+        };
+        format!("  {:<widest$}  {}{more}", tame(name), state.as_str())
+    };
+    servers.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns how many tools and prompts a server has.
+fn counted(facts: &ServerFacts) -> String {
+    let count = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    };
+    let tools = count(facts.tools.len(), "tool");
+    match facts.prompts.len() {
+        0 => tools,
+        prompts => format!("{tools}, {}", count(prompts, "prompt")),
+    }
 }
 
 /// Returns the entry as it would be written in a file, without secrets.

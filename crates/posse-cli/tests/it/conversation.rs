@@ -418,6 +418,24 @@ fn posse_says_in_a_conversation_what_its_commands_say() {
 }
 
 #[test]
+fn the_servers_of_the_session_are_listed() {
+    let project = Project::new("talk-servers", ECHO);
+    let posse = std::path::Path::new(env!("CARGO_BIN_EXE_posse"));
+    let good = serde_json::json!({ "command": posse.with_file_name("mcp-server") });
+    let bad = serde_json::json!({ "command": "no-such-server" });
+    let servers = serde_json::json!({ "mcpServers": { "calc": good, "other": bad } });
+    fs::write(project.file("servers.json"), servers.to_string()).unwrap();
+    let terminal = Terminal::start(&project, "--mcp-config servers.json");
+    terminal.sees(FOOT);
+    // The first request waits for servers.
+    terminal.types(&["go", "Enter"]);
+    terminal.sees("The end.");
+    terminal.types(&["/mcp", "Enter"]);
+    let screen = terminal.sees("calc   connected: 15 tools, 1 prompt");
+    assert!(screen.contains("other  failed: "), "{screen}");
+}
+
+#[test]
 fn the_agent_is_asked_to_write_agents_md_unless_there_is_one() {
     let project = Project::new("talk-init", ECHO);
     fs::write(project.file("AGENTS.md"), "Build with make.").unwrap();

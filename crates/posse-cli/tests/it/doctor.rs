@@ -1,6 +1,6 @@
 //! `posse doctor`, and what else the binary says of itself.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::binary::{Project, Server, posse, run, stderr, stdout};
 
@@ -36,6 +36,25 @@ fn all_is_well_beside_a_scripted_model() {
     });
     assert_eq!(grades(&output), expected, "{}", stderr(&output));
     assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn servers_that_are_declared_are_named() {
+    let project = Project::new("doctor-servers", "");
+    let declared = |name: &str| json!({ "mcpServers": { name: { "command": "server" } } });
+    let write = |file: &str, text: String| std::fs::write(project.file(file), text).unwrap();
+    write(".mcp.json", declared("of-all").to_string());
+    std::fs::create_dir_all(project.file("../home")).unwrap();
+    write("../home/.claude.json", declared("mine").to_string());
+    let output = crate::trust::untrusted(&project, &["doctor"])
+        .output()
+        .unwrap();
+    let said = stdout(&output);
+    assert!(
+        said.contains("✓ servers  mine; `posse mcp check`"),
+        "{said}"
+    );
+    assert!(said.contains("servers  of-all is not started: "), "{said}");
 }
 
 // proves FC-08 (part: a scripted model)

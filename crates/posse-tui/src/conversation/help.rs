@@ -166,6 +166,10 @@ pub(crate) const COMMANDS: &[(&str, &str)] = &[
         "config",
         "list the settings files in force, and what each sets",
     ),
+    (
+        "mcp",
+        "list the MCP servers, and whether they are connected",
+    ),
     ("doctor", "check what posse needs on this machine"),
     ("shell", "run a command yourself: /shell COMMAND"),
     (

@@ -126,6 +126,8 @@ pub enum Report {
     Memory,
     /// What posse needs on this machine.
     Doctor,
+    /// The MCP servers of the session, and whether they are connected.
+    Servers,
 }
 
 /// An image that goes with a prompt.

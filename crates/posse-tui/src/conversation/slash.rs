@@ -61,6 +61,7 @@ pub(super) fn run(
         ("permissions", _) => vec![Effect::Ask(Request::Report(Report::Permissions))],
         ("config", _) => vec![Effect::Ask(Request::Report(Report::Config))],
         ("doctor", _) => vec![Effect::Ask(Request::Report(Report::Doctor))],
+        ("mcp", _) => vec![Effect::Ask(Request::Report(Report::Servers))],
         ("init", word) => vec![Effect::Ask(Request::Init(
             word.as_deref() == Some("improve"),
         ))],

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use posse_port::confinement::Tier;
 use posse_port::in_a_line;
+use posse_runtime::definition::server::ServerAdmission;
 use rustix::fs::{Access, access};
 
 use super::{Finding, Grade};
@@ -20,11 +21,13 @@ use crate::config::hook_programs::ProgramSearch;
 use crate::config::look::Look;
 use crate::config::search_paths::SearchPaths;
 use crate::config::settings::sandbox::SandboxUse;
+use crate::config::settings::servers::ServerSettings;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store::{StoreArgs, StoreLocation};
 use crate::config::store_choice;
 use crate::config::trust::Trust;
 use crate::config::unsupported::Unsupported;
+use crate::definitions::servers::{LoadedServers, ServerFlags, ServerSources};
 use crate::definitions::skills::SkillSources;
 use crate::definitions::{AgentSources, InlineAgents, shown};
 use crate::error;
@@ -367,11 +370,43 @@ pub(super) fn settings() -> Vec<Finding> {
             let mode = good(WHAT, format!("mode {}", settings.mode));
             let mut findings: Vec<Finding> = used.chain([mode]).chain(ignored).collect();
             findings.extend(missing);
+            findings.extend(servers(&settings.servers, &here));
             findings.extend(unsupported(&settings.unsupported, &here));
             findings.extend(look());
             findings
         }
     }
+}
+
+/// Which MCP servers would be started here, and which would not?
+fn servers(settings: &ServerSettings, here: &Path) -> Vec<Finding> {
+    const WHAT: &str = "servers";
+    let sources = ServerSources {
+        places: &SearchPaths::at(here),
+        settings,
+        flags: &ServerFlags::default(),
+        environment: environment::texts(),
+    };
+    let LoadedServers { set, remarks } = sources.load();
+    let names: Vec<&str> = set.active().map(|server| server.name.as_str()).collect();
+    let mut findings = Vec::new();
+    if !names.is_empty() {
+        let found = format!("{}; `posse mcp check` connects with them", names.join(", "));
+        findings.push(good(WHAT, found));
+    }
+    for server in set.all() {
+        let (why, advice) = match &server.admission {
+            ServerAdmission::Admitted => continue,
+            ServerAdmission::Waits { why } => (why, "`posse trust` shows what it runs, and asks"),
+            ServerAdmission::Refused { why } => (why, "docs/mcp.md says who decides that"),
+        };
+        let found = format!("{} is not started: {why}", server.name);
+        findings.push(not(WHAT, Grade::Lacking, found, advice));
+    }
+    let advice = "docs/mcp.md says what an entry can have";
+    let remarks = remarks.iter().map(|remark| remark.in_a_line(here));
+    findings.extend(remarks.map(|remark| not(WHAT, Grade::Lacking, remark, advice)));
+    findings
 }
 
 /// Returns what is wrong with the person's theme and keys.

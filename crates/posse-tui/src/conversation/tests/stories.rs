@@ -352,6 +352,7 @@ fn reports_are_asked_for_by_name() {
         ("/config", Report::Config),
         ("/memory", Report::Memory),
         ("/doctor", Report::Doctor),
+        ("/mcp", Report::Servers),
     ] {
         let expected = sent(command, Effect::Ask(Request::Report(report)));
         assert_eq!(talk().says(command), expected);
