@@ -60,6 +60,27 @@ pub enum ElicitationReply {
     Cancel,
 }
 
+impl ElicitationReply {
+    /// Returns the reply in these words; none if no reply is called so.
+    pub fn read(action: &str, content: Option<Value>) -> Option<Self> {
+        match action {
+            "accept" => Some(Self::Accept(content)),
+            "decline" => Some(Self::Decline),
+            "cancel" => Some(Self::Cancel),
+            _ => None,
+        }
+    }
+
+    /// Returns the word for it.
+    pub fn action(&self) -> &'static str {
+        match self {
+            Self::Accept(_) => "accept",
+            Self::Decline => "decline",
+            Self::Cancel => "cancel",
+        }
+    }
+}
+
 /// A field of a form.
 struct FormField<'a> {
     name: &'a str,
@@ -75,6 +96,29 @@ impl Elicitation {
     /// Returns it as the input of a question.
     pub fn to_input(&self) -> RawJson {
         RawJson::from(&json!(self))
+    }
+
+    /// Returns it as hooks and programs read it.
+    pub fn to_programs(&self) -> Map<String, Value> {
+        let wish = match &self.wish {
+            ElicitationWish::Form { schema } => {
+                vec![
+                    ("mode", json!("form")),
+                    ("requested_schema", schema.clone()),
+                ]
+            }
+            ElicitationWish::Url { url, id } => vec![
+                ("mode", json!("url")),
+                ("url", json!(url)),
+                ("elicitation_id", json!(id)),
+            ],
+        };
+        let said = [
+            ("mcp_server_name", json!(self.server)),
+            ("message", json!(self.message)),
+        ];
+        let fields = said.into_iter().chain(wish);
+        fields.map(|(key, value)| (key.to_owned(), value)).collect()
     }
 
     /// Returns the questions that a person answers, one for each field.

@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 
 use posse_protocol::{
-    AgentId, Answer, Command, Elicitation, ElicitationWish, Question, QuestionId, QuestionKind,
-    RawJson,
+    AgentId, Answer, Command, Elicitation, Question, QuestionId, QuestionKind, RawJson,
 };
 use serde_json::{Value, json};
 
@@ -50,16 +49,18 @@ impl PendingApprovals {
             QuestionKind::Form => Elicitation::read(&question.input),
             _ => None,
         };
-        let mut request = elicited.as_ref().map_or_else(
-            || {
-                json!({
+        let mut request = match elicited {
+            Some(asked) => {
+                let mut request = Value::Object(asked.to_programs());
+                request["subtype"] = json!("elicitation");
+                request
+            }
+            None => json!({
                 "subtype": "can_use_tool", "tool_name": question.tool, "input": input,
                 "tool_use_id": question.call, "decision_reason": question.why,
                 "permission_suggestions": permission_updates::suggested(&question.suggestions),
-                    })
-            },
-            elicitation,
-        );
+            }),
+        };
         if let Some(name) = &question.from {
             request["agent_id"] = json!(agent);
             request["agent_name"] = json!(name);
@@ -125,30 +126,6 @@ impl PendingApprovals {
         let open = std::mem::take(&mut self.open);
         open.into_iter().map(|open| open.asked).collect()
     }
-}
-
-/// Returns the request for what a server asks.
-fn elicitation(asked: &Elicitation) -> Value {
-    let Elicitation {
-        server,
-        message,
-        wish,
-    } = asked;
-    let mut request = json!({
-        "subtype": "elicitation", "mcp_server_name": server, "message": message,
-    });
-    match wish {
-        ElicitationWish::Form { schema } => {
-            request["mode"] = json!("form");
-            request["requested_schema"] = schema.clone();
-        }
-        ElicitationWish::Url { url, id } => {
-            request["mode"] = json!("url");
-            request["url"] = json!(url);
-            request["elicitation_id"] = json!(id);
-        }
-    }
-    request
 }
 
 /// Returns the denial for a request that nobody can answer.

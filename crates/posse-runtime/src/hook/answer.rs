@@ -340,20 +340,15 @@ impl<'a> AnswerFields<'a> {
             HookEvent::MessageDisplay => more.display = self.text("displayContent")?,
             HookEvent::Elicitation | HookEvent::ElicitationResult => {
                 let content = self.0.get("content").filter(|it| !it.is_null()).cloned();
-                let reply = match self.text("action")?.as_deref() {
-                    None => None,
-                    Some("accept") => Some(ElicitationReply::Accept(content)),
-                    Some("decline") => Some(ElicitationReply::Decline),
-                    Some("cancel") => Some(ElicitationReply::Cancel),
-                    Some(found) => {
-                        return Err(WrongField::Word {
-                            key: "action",
-                            found: found.to_owned(),
-                            expected: "accept, decline or cancel",
-                        });
-                    }
-                };
-                more.elicited = reply.map(Box::new);
+                if let Some(found) = self.text("action")? {
+                    let reply = ElicitationReply::read(&found, content);
+                    let reply = reply.ok_or(WrongField::Word {
+                        key: "action",
+                        found,
+                        expected: "accept, decline or cancel",
+                    })?;
+                    more.elicited = Some(Box::new(reply));
+                }
             }
             HookEvent::WorktreeCreate => {
                 more.worktree = self.text("worktreePath")?.map(PathBuf::from);

@@ -7,7 +7,7 @@ use posse_port::tool::ToolContext;
 use posse_protocol::{
     Answer, Elicitation, ElicitationReply, ElicitationWish, Question, QuestionKind,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -51,7 +51,7 @@ impl CallAsker {
         let Ok(who) = self.caller.here() else {
             return ElicitationReply::Cancel;
         };
-        let (event, own) = (HookEvent::Elicitation, request(&asked));
+        let (event, own) = (HookEvent::Elicitation, asked.to_programs().into());
         let said = self.hooks(&who, event, &asked.server, own).await;
         if let Some(reply) = decided(&said) {
             return reply;
@@ -65,7 +65,7 @@ impl CallAsker {
         let message = format!(
             "Elicitation response for server \"{}\": {}",
             asked.server,
-            word(&reply)
+            reply.action()
         );
         let own = json!({ "message": message, "notification_type": RESPONSE });
         self.hooks(&who, HookEvent::Notification, RESPONSE, own)
@@ -149,44 +149,18 @@ impl ServerAsker for CallAsker {
     }
 }
 
-/// Returns what hooks read of what is asked.
-fn request(asked: &Elicitation) -> Value {
-    let mut own = json!({ "mcp_server_name": asked.server, "message": asked.message });
-    match &asked.wish {
-        ElicitationWish::Form { schema } => {
-            own["mode"] = json!("form");
-            own["requested_schema"] = schema.clone();
-        }
-        ElicitationWish::Url { url, id } => {
-            own["mode"] = json!("url");
-            own["url"] = json!(url);
-            own["elicitation_id"] = json!(id);
-        }
-    }
-    own
-}
-
 /// Returns what hooks read of the answer.
 fn response(asked: &Elicitation, reply: &ElicitationReply) -> Value {
-    let mut own = Map::new();
-    own.insert("mcp_server_name".into(), json!(asked.server));
-    if let ElicitationWish::Url { id: Some(id), .. } = &asked.wish {
-        own.insert("elicitation_id".into(), json!(id));
+    let mut own = asked.to_programs();
+    // What was asked they know.
+    for known in ["message", "url", "requested_schema"] {
+        own.shift_remove(known);
     }
-    own.insert("mode".into(), request(asked)["mode"].take());
-    own.insert("action".into(), json!(word(reply)));
+    own.insert("action".into(), json!(reply.action()));
     if let ElicitationReply::Accept(Some(content)) = reply {
         own.insert("content".into(), content.clone());
     }
     Value::Object(own)
-}
-
-fn word(reply: &ElicitationReply) -> &'static str {
-    match reply {
-        ElicitationReply::Accept(_) => "accept",
-        ElicitationReply::Decline => "decline",
-        ElicitationReply::Cancel => "cancel",
-    }
 }
 
 /// Returns the answer that hooks give; none if they leave it to others.
