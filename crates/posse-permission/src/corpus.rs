@@ -34,7 +34,7 @@ const OTHER_ROOMS: &[(&str, &str)] = &[
     ("C167", "posse-tools/tests/it/files.rs"),
 ];
 
-/// Not built yet: MCP servers, the HTTP API.
+/// Not built yet: the HTTP API.
 const OPEN: &[&str] = &["C168"];
 
 /// The rules that the corpus was written for.

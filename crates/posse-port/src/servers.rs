@@ -304,9 +304,9 @@ pub trait ServerAsker: Send + Sync {
 
 /// Asks nobody: whatever a server asks is declined.
 #[derive(Clone, Copy, Debug)]
-pub struct AsksNobody;
+pub struct NoAsker;
 
-impl ServerAsker for AsksNobody {
+impl ServerAsker for NoAsker {
     fn ask(&self, _asked: Elicitation) -> BoxFuture<'static, ElicitationReply> {
         Box::pin(std::future::ready(ElicitationReply::Decline))
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use posse_permission::{Policy, Rights};
 use posse_port::hooks::{HookFailure, HookReturn};
-use posse_port::servers::{AsksNobody, ServerAnswer, ServerCall, ServerFailure};
+use posse_port::servers::{NoAsker, ServerAnswer, ServerCall, ServerFailure};
 use posse_port::tool::LiveOutput;
 use posse_protocol::{AgentId, RawJson, ToolContent};
 use serde_json::{Map, Value};
@@ -58,7 +58,7 @@ impl HookServers {
             path: "hook".into(),
             output: LiveOutput::default(),
             overflow: None,
-            asker: Arc::new(AsksNobody),
+            asker: Arc::new(NoAsker),
             cancel,
         });
         match answer.await {

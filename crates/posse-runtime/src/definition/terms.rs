@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::definition::agent_type::Definition;
 use crate::definition::skill;
 use crate::definition::teammate::TeammateTerms;
-use crate::definition::tool_name::{ASK, OF_SERVERS, REACHING, means};
+use crate::definition::tool_name::{ASK, OF_SERVERS, SERVER_TOOLS, means};
 use posse_permission::{Rights, RuleError, RuleList};
 use posse_port::model::Effort;
 use posse_port::store::Origin;
@@ -163,7 +163,7 @@ impl Terms {
         let asks = tool == ASK && self.tools.as_deref() != Some(&[]);
         // What servers have is reached by these.
         let of_servers = |names: &[String]| names.iter().any(|it| it.starts_with(OF_SERVERS));
-        let serves = REACHING.contains(&tool) && self.tools.as_deref().is_some_and(of_servers);
+        let serves = SERVER_TOOLS.contains(&tool) && self.tools.as_deref().is_some_and(of_servers);
         (listed || notes || team || asks || serves) && !named(&self.disallowed)
     }
 

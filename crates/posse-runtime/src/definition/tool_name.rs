@@ -20,7 +20,7 @@ pub(crate) const LIST_RESOURCES: &str = "ListMcpResourcesTool";
 /// The tool that reads a resource of a server.
 pub(crate) const READ_RESOURCE: &str = "ReadMcpResourceTool";
 /// The tools by which tools and resources of servers are reached.
-pub(crate) const REACHING: [&str; 4] = [TOOL_SEARCH, CALL_TOOL, LIST_RESOURCES, READ_RESOURCE];
+pub(crate) const SERVER_TOOLS: [&str; 4] = [TOOL_SEARCH, CALL_TOOL, LIST_RESOURCES, READ_RESOURCE];
 /// What names of tools of servers begin with.
 pub(crate) const OF_SERVERS: &str = "mcp__";
 

@@ -16,7 +16,6 @@ use posse_port::servers::{
     ServedPrompt, ServedTool, Server, ServerFacts, ServerPlace, ServerState,
 };
 use posse_protocol::{AgentId, ToolSpec};
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::definition::server::{DeclaredServer, ServerSet, ServerSource, ToolNames, tool_name};
 use crate::definition::terms::Terms;
@@ -170,9 +169,10 @@ pub(crate) struct UsedServers {
     since: Duration,
 }
 
-/// The lists of servers of this process. Sessions with the same servers share a list.
+/// The lists of servers of this process, by where the servers are in memory. Sessions with the same
+/// servers share a list.
 #[derive(Default)]
-pub(crate) struct ServerLists(Mutex<HashMap<u64, Vec<Weak<ServerList>>>>);
+pub(crate) struct ServerLists(Mutex<HashMap<Vec<usize>, Vec<Weak<ServerList>>>>);
 
 /// Servers, and what they have.
 struct ServerList {
@@ -185,13 +185,12 @@ impl ServerLists {
     /// Returns the list of these servers.
     fn of(&self, members: Vec<Member>) -> Arc<ServerList> {
         let places: Vec<usize> = members.iter().map(Member::place).collect();
-        let key = xxh3_64(format!("{places:?}").as_bytes());
         let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |list: &Arc<ServerList>| {
             let mut both = list.members.iter().zip(&members);
             list.members.len() == members.len() && both.all(|(one, other)| one.is_same(other))
         };
-        let known = lists.get(&key).into_iter().flatten();
+        let known = lists.get(&places).into_iter().flatten();
         if let Some(list) = known.filter_map(Weak::upgrade).find(same) {
             return list;
         }
@@ -203,7 +202,7 @@ impl ServerLists {
             members,
             offered: Mutex::default(),
         });
-        lists.entry(key).or_default().push(Arc::downgrade(&list));
+        lists.entry(places).or_default().push(Arc::downgrade(&list));
         list
     }
 }

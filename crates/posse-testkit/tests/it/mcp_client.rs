@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use posse_port::clock::{Clock, SystemClock};
 use posse_port::process::ProcessBoundary;
 use posse_port::servers::{
-    AsksNobody, Server, ServerAnswer, ServerCall, ServerEntry, ServerFailure, ServerPlace,
+    NoAsker, Server, ServerAnswer, ServerCall, ServerEntry, ServerFailure, ServerPlace,
     ServerSharing, ServerState, ServerTransport, Servers as _, SignInEntry,
 };
 use posse_port::tool::LiveOutput;
@@ -146,7 +146,7 @@ fn call(tool: &str, input: &Value) -> ServerCall {
         input: RawJson::parse(&input.to_string()).unwrap(),
         session: AgentId::from(Uuid::nil()),
         path: "/main".into(),
-        asker: Arc::new(AsksNobody),
+        asker: Arc::new(NoAsker),
         output: LiveOutput::default(),
         overflow: None,
         cancel: CancellationToken::new(),

@@ -9,10 +9,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// The calls that are open, the oldest first.
 #[derive(Default)]
-pub(super) struct OpenCalls(Arc<Mutex<Vec<Arc<CallerAtHand>>>>);
+pub(super) struct OpenCalls(Arc<Mutex<Vec<Arc<WaitingCaller>>>>);
 
 /// Who waits for a call.
-struct CallerAtHand {
+struct WaitingCaller {
     session: AgentId,
     asker: Arc<dyn ServerAsker>,
     /// How many questions of the server wait for an answer.
@@ -24,8 +24,8 @@ struct CallerAtHand {
 
 /// A call that is open until this is dropped.
 pub(super) struct OpenCall {
-    calls: Arc<Mutex<Vec<Arc<CallerAtHand>>>>,
-    caller: Arc<CallerAtHand>,
+    calls: Arc<Mutex<Vec<Arc<WaitingCaller>>>>,
+    caller: Arc<WaitingCaller>,
     _over: DropGuard,
 }
 
@@ -33,7 +33,7 @@ impl OpenCalls {
     /// Takes note of a call.
     pub(super) fn open(&self, call: &ServerCall) -> OpenCall {
         let over = CancellationToken::new();
-        let caller = Arc::new(CallerAtHand {
+        let caller = Arc::new(WaitingCaller {
             session: call.session,
             asker: Arc::clone(&call.asker),
             asking: Mutex::default(),
@@ -55,7 +55,7 @@ impl OpenCalls {
             let calls = lock(&self.0);
             let latest = calls.last();
             let is_alone =
-                |latest: &&Arc<CallerAtHand>| calls.iter().all(|it| it.session == latest.session);
+                |latest: &&Arc<WaitingCaller>| calls.iter().all(|it| it.session == latest.session);
             latest.filter(is_alone).map(Arc::clone)
         };
         let Some(caller) = caller else {
@@ -69,10 +69,10 @@ impl OpenCalls {
 }
 
 /// A question of the server that waits for its answer, until this is dropped.
-struct AskingGuard<'a>(&'a CallerAtHand);
+struct AskingGuard<'a>(&'a WaitingCaller);
 
 impl<'a> AskingGuard<'a> {
-    fn new(caller: &'a CallerAtHand) -> Self {
+    fn new(caller: &'a WaitingCaller) -> Self {
         *lock(&caller.asking) += 1;
         Self(caller)
     }

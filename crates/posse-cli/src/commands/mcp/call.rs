@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use posse_port::servers::{AsksNobody, Server, ServerAnswer, ServerCall, ServerFailure};
+use posse_port::servers::{NoAsker, Server, ServerAnswer, ServerCall, ServerFailure};
 use posse_port::tool::LiveOutput;
 use posse_protocol::{AgentId, RawJson};
 use serde_json::{Map, Value, json};
@@ -81,7 +81,7 @@ impl CallServer {
             input: RawJson::parse(&input).unwrap_or_else(|_| RawJson::empty_object()),
             session: AgentId::from(Uuid::nil()),
             path: "/main".into(),
-            asker: Arc::new(AsksNobody),
+            asker: Arc::new(NoAsker),
             output: LiveOutput::default(),
             overflow: None,
             cancel: CancellationToken::new(),

@@ -98,8 +98,9 @@ async fn bind(port: u16) -> Result<TcpListener, SignInError> {
 /// Answers a request. Returns what it brings, if it is the one that is waited for.
 async fn serve(stream: TcpStream, state: &str) -> io::Result<Option<Callback>> {
     let mut stream = BufReader::new(stream);
+    let mut request = (&mut stream).take(MOST);
     let mut line = String::new();
-    (&mut stream).take(MOST).read_line(&mut line).await?;
+    request.read_line(&mut line).await?;
     let path = line.split(' ').nth(1).unwrap_or_default();
     let url = Url::parse(&format!("http://localhost{path}")).ok();
     let url = url.filter(|url| line.starts_with("GET ") && url.path() == PATH);
@@ -112,7 +113,7 @@ async fn serve(stream: TcpStream, state: &str) -> io::Result<Option<Callback>> {
     };
     // A connection that is closed before all was read is reset, and the page with it.
     let mut head = String::new();
-    while (&mut stream).take(MOST).read_line(&mut head).await? > 2 {
+    while request.read_line(&mut head).await? > 2 {
         head.clear();
     }
     let length = text.len();
