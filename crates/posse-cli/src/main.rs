@@ -26,7 +26,7 @@ use crate::error::usage::{self, UsageError};
 #[derive(Parser)]
 #[command(
     name = "posse",
-    version,
+    version = env!("POSSE_VERSION"),
     propagate_version = true,
     args_conflicts_with_subcommands = true
 )]
