@@ -561,27 +561,24 @@ impl AgentServers {
 
     /// Returns the prompt that a person means by `mcp__SERVER__PROMPT`.
     pub(crate) fn prompt(&self, name: &str, policy: &Policy) -> Option<FoundPrompt> {
-        self.usable(policy).into_iter().find_map(|(server, at)| {
-            let state = at.state();
-            let mut prompts = state.facts()?.prompts.iter();
-            let prompt = prompts.find(|it| tool_name(server, &it.name) == name)?;
-            Some(FoundPrompt {
-                server: server.to_owned(),
-                at: Arc::clone(at),
-                prompt: prompt.clone(),
-            })
-        })
+        let mut prompts = self.prompts(policy).into_iter();
+        prompts.find(|found| found.name == name)
     }
 
-    /// Returns all prompts, by the names that a person calls them by.
-    pub(crate) fn prompts(&self, policy: &Policy) -> Vec<(String, ServedPrompt)> {
-        let named = |(server, at): (&str, &Arc<dyn Server>)| {
+    /// Returns all prompts.
+    pub(crate) fn prompts(&self, policy: &Policy) -> Vec<FoundPrompt> {
+        let found = |(server, at): (&str, &Arc<dyn Server>)| {
             let served = at.state().facts().map(|facts| facts.prompts.clone());
             let prompts = served.unwrap_or_default().into_iter();
-            let named = prompts.map(|it| (tool_name(server, &it.name), it));
-            named.collect::<Vec<_>>()
+            let found = prompts.map(|prompt| FoundPrompt {
+                name: tool_name(server, &prompt.name),
+                server: server.to_owned(),
+                at: Arc::clone(at),
+                prompt,
+            });
+            found.collect::<Vec<_>>()
         };
-        self.usable(policy).into_iter().flat_map(named).collect()
+        self.usable(policy).into_iter().flat_map(found).collect()
     }
 
     /// Returns those that cannot be connected, and why.
@@ -653,8 +650,8 @@ impl ServerWatch {
     /// Returns their prompts as they are now, by the names that a person calls them by.
     pub fn prompts(&self) -> Vec<(String, ServedPrompt)> {
         let watched = self.0.iter();
-        let prompts = watched.map(|it| it.servers.prompts(&it.rights.policy()));
-        prompts.flatten().collect()
+        let prompts = watched.flat_map(|it| it.servers.prompts(&it.rights.policy()));
+        prompts.map(|it| (it.name, it.prompt)).collect()
     }
 
     /// Returns the names of the tools that the agent may have now.
@@ -667,6 +664,8 @@ impl ServerWatch {
 
 /// A prompt of a server.
 pub(crate) struct FoundPrompt {
+    /// The name that a person calls it by.
+    pub(crate) name: String,
     /// The name of its server.
     pub(crate) server: String,
     /// Its server.

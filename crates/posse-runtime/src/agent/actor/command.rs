@@ -151,11 +151,6 @@ pub(super) fn next_held(actor: &mut Actor, work: &mut Work) -> Option<Input> {
         return None;
     }
     match work.skills.take()? {
-        Command::Skill {
-            name,
-            arguments,
-            words,
-        } => skills::call_skill(actor, &name, arguments, words, work),
         Command::Prompt(words) => server_words::bring_resources(actor, words, work),
         command => on_command(actor, command, work),
     }

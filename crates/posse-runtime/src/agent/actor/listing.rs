@@ -76,9 +76,9 @@ fn commands(actor: &Actor) -> Vec<ListedName> {
     let policy = actor.machine.rights().policy();
     let servers = actor.advertised.servers.iter();
     let prompts = servers.flat_map(|servers| servers.prompts(&policy));
-    let prompts = prompts.map(|(name, prompt)| ListedName {
-        name,
-        about: prompt.description.unwrap_or_default(),
+    let prompts = prompts.map(|found| ListedName {
+        name: found.name,
+        about: found.prompt.description.unwrap_or_default(),
     });
     listed.chain(prompts).collect()
 }

@@ -83,7 +83,7 @@ async fn messages(
     }
     let Some(found) = found else {
         let known = servers.prompts(policy).into_iter();
-        let known: Vec<_> = known.map(|(name, _)| name).collect();
+        let known: Vec<_> = known.map(|known| known.name).collect();
         return Err(NotServed(prompt::served::no_prompt(&name, &known)));
     };
     let arguments = filled(&found.prompt, &arguments)?;
