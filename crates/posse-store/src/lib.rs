@@ -17,4 +17,6 @@ mod wake;
 mod write_outcome;
 
 pub use postgres::{Migrated, Postgres, ServerTrouble, migrate, server_trouble};
-pub use sqlite::{Sqlite, Timing, Trouble, WritePause, trouble};
+pub use sqlite::{
+    NamedSession, Sqlite, StoredName, StoredNames, Timing, Trouble, WritePause, trouble,
+};

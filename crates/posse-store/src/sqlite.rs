@@ -19,6 +19,7 @@ mod host_rows;
 mod job;
 mod list;
 pub(crate) mod maintain;
+mod names;
 mod notify;
 mod operation;
 mod place;
@@ -59,6 +60,7 @@ use place::DatabasePlace;
 use shared::SharedState;
 
 pub use error::{Trouble, trouble};
+pub use names::{NamedSession, StoredName, StoredNames};
 pub use timing::Timing;
 pub use write_gate::WritePause;
 
