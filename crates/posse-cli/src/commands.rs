@@ -11,6 +11,7 @@ pub(crate) mod confine;
 pub(crate) mod cost;
 pub(crate) mod doctor;
 pub(crate) mod guard;
+pub(crate) mod help;
 pub(crate) mod hooks;
 pub(crate) mod logout;
 pub(crate) mod mail;

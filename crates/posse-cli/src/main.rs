@@ -7,6 +7,7 @@ mod config;
 mod definitions;
 mod error;
 mod headless;
+mod help;
 mod interactive;
 mod output;
 mod present;
@@ -28,6 +29,7 @@ use crate::error::usage::{self, UsageError};
     name = "posse",
     version = env!("POSSE_VERSION"),
     propagate_version = true,
+    disable_help_subcommand = true,
     args_conflicts_with_subcommands = true
 )]
 struct Args {
@@ -63,6 +65,7 @@ enum PosseCommand {
     Board(commands::board::BoardCommand),
     Logout(commands::logout::LogoutCommand),
     Completions(commands::completions::CompletionsCommand),
+    Help(commands::help::HelpCommand),
 }
 
 fn main() -> ExitCode {
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
     if let Some(done) = commands::guard::asked(&words) {
         return done;
     }
+    let posse = help::for_words(Args::command(), &words);
     let words: Vec<String> = words
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
@@ -83,7 +87,7 @@ fn main() -> ExitCode {
     if let Some(error) = usage::no_such_command(&mut Args::command(), &words) {
         error.exit();
     }
-    let matches = Args::command().get_matches();
+    let matches = posse.get_matches();
     // Known before the command runs, since an error must be printed as JSON, too.
     let json = usage::wants_json(&matches);
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
@@ -113,6 +117,7 @@ fn main() -> ExitCode {
         Some(PosseCommand::Board(command)) => command.run(),
         Some(PosseCommand::Logout(command)) => command.run(),
         Some(PosseCommand::Completions(command)) => command.run(Args::command()),
+        Some(PosseCommand::Help(command)) => command.run(Args::command()),
     };
     result.unwrap_or_else(|error| match error.downcast::<UsageError>() {
         // Only here the complete command line is known, which the usage is made from.

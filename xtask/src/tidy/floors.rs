@@ -32,6 +32,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "present",
             "select",
             "assemble",
+            "help",
             "headless",
             "board",
             "interactive",

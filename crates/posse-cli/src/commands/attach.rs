@@ -37,7 +37,7 @@ pub(crate) struct AttachCommand {
     /// this directory]
     #[arg(value_name = "SESSION|AGENT")]
     agent: Option<String>,
-    /// Print the last entries and what happens from then on as JSON lines (see docs/protocol.md)
+    /// Print the last entries and what happens from then on as JSON lines (see `posse help protocol`)
     #[arg(long)]
     json: bool,
     /// Only show what happens, in lines

@@ -15,7 +15,9 @@ use crate::headless::terminal::has_screen;
 use crate::interactive;
 use crate::select::sessions;
 
-/// Show everybody at work on one screen: agents, tasks, messages, costs, questions and worktrees.
+/// Show everybody at work on one screen.
+///
+/// Agents, tasks, messages, costs, questions and worktrees.
 ///
 /// Shows the sessions of this directory, those that need you first. Enter opens the conversation of
 /// an agent; leaving that returns to the board. Looking changes nothing. ? lists the keys.

@@ -15,8 +15,8 @@ use crate::output::{print, say};
 /// Run a model server whose replies come from a script: no key, no network, no cost.
 ///
 /// It listens on 127.0.0.1 and speaks the Anthropic Messages API and OpenAI Chat Completions, as
-/// strictly as the real ones. Without SCRIPT it greets and echoes. See docs/scripted-model.md for
-/// the script format.
+/// strictly as the real ones. Without SCRIPT it greets and echoes. `posse help
+/// scripted-model` describes the script's format.
 #[derive(clap::Args)]
 pub(crate) struct ScriptedModelCommand {
     /// Script, a TOML file

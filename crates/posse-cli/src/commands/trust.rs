@@ -14,11 +14,11 @@ use crate::error::Advised;
 use crate::output::{print, say, tame};
 use crate::present::trust;
 
-/// Show what a workspace's files would have posse do, and trust them as they are now.
+/// Show what a workspace's files would have posse do, and trust them.
 ///
-/// Before that, nothing of a workspace is run or obeyed: no agents, skills, commands, teams or
-/// instructions of its repository count, and posse runs no git there. Files that change later wait
-/// until you trust them again.
+/// They are trusted as they are now. Before that, nothing of a workspace is run or obeyed: no
+/// agents, skills, commands, teams or instructions of its repository count, and posse runs no git
+/// there. Files that change later wait until you trust them again.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct TrustCommand {

@@ -66,12 +66,7 @@ pub(crate) fn no_such_command(command: &mut Command, arguments: &[String]) -> Op
     if word.is_empty() || word.contains(char::is_whitespace) || arguments.iter().any(prints) {
         return None;
     }
-    // `help` is clap's own command.
-    let names: Vec<&str> = command
-        .get_subcommands()
-        .map(Command::get_name)
-        .chain(["help"])
-        .collect();
+    let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
     if names.contains(&word.as_str()) {
         return None;
     }

@@ -30,6 +30,7 @@ mod git_programs;
 mod git_reads;
 mod guardian;
 mod held;
+mod help;
 mod hooks;
 mod hosts;
 mod hour;

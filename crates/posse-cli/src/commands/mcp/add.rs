@@ -9,13 +9,8 @@ use super::ServerScope;
 use super::file::{Replacing, ScopeFile};
 use crate::error::Advised;
 
-const EXAMPLES: &str = "Examples:
-  posse mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
-  posse mcp add --transport http --scope user tickets https://mcp.example.org/mcp";
-
 /// Declare an MCP server: a program, or an address.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub(super) struct AddServer {
     /// Name of the server: letters, digits, `_` and `-`
     name: String,

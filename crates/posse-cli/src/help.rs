@@ -1,0 +1,42 @@
+//! Help: the overview, examples of commands, pages of the manual.
+
+mod examples;
+mod overview;
+pub(crate) mod topics;
+
+use std::ffi::OsString;
+
+use clap::Command;
+
+/// The heading of examples, as clap writes headings.
+const EXAMPLES: &str = "\x1b[1m\x1b[4mExamples:\x1b[0m";
+
+/// Returns the command that parses these words. Only if they ask for help, it has all of that: most
+/// starts need none.
+pub(crate) fn for_words(command: Command, words: &[OsString]) -> Command {
+    let asks = |word: &OsString| ["-h", "--help", "help"].iter().any(|help| word == help);
+    // A group alone shows its help, too.
+    match words.len() == 2 || words.iter().any(asks) {
+        true => complete(command),
+        false => command,
+    }
+}
+
+/// Returns the command with the overview and with examples of all commands.
+pub(crate) fn complete(command: Command) -> Command {
+    let overview = overview::text(&command, crate::output::width());
+    examples::added(command).override_help(overview)
+}
+
+/// Returns the help of `posse` with all flags, but without the commands.
+pub(crate) fn of_running(command: Command) -> Command {
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|it| it.get_name().to_owned())
+        .collect();
+    let command = examples::added(command);
+    let command = names.iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |it| it.hide(true))
+    });
+    command.override_usage("posse [OPTIONS] [PROMPT]")
+}
