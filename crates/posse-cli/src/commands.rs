@@ -15,6 +15,7 @@ pub(crate) mod help;
 pub(crate) mod hooks;
 pub(crate) mod logout;
 pub(crate) mod mail;
+pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod requests;
 pub(crate) mod run;

@@ -1,6 +1,7 @@
-//! Help: the overview, examples of commands, pages of the manual.
+//! Help: the overview, examples of commands, pages of the manual, man pages.
 
 mod examples;
+pub(crate) mod man;
 mod overview;
 pub(crate) mod topics;
 

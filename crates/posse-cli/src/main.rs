@@ -66,6 +66,8 @@ enum PosseCommand {
     Logout(commands::logout::LogoutCommand),
     Completions(commands::completions::CompletionsCommand),
     Help(commands::help::HelpCommand),
+    #[command(hide = true)]
+    Man(commands::man::ManCommand),
 }
 
 fn main() -> ExitCode {
@@ -118,6 +120,7 @@ fn main() -> ExitCode {
         Some(PosseCommand::Logout(command)) => command.run(),
         Some(PosseCommand::Completions(command)) => command.run(Args::command()),
         Some(PosseCommand::Help(command)) => command.run(Args::command()),
+        Some(PosseCommand::Man(command)) => command.run(Args::command()),
     };
     result.unwrap_or_else(|error| match error.downcast::<UsageError>() {
         // Only here the complete command line is known, which the usage is made from.

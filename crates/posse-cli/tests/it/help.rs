@@ -1,4 +1,8 @@
-//! Help: the overview, pages of the manual.
+//! Help: the overview, pages of the manual, man pages.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::binary::{posse, stderr, stdout};
 
@@ -98,4 +102,54 @@ fn pages_of_the_manual_are_in_the_binary() {
         assert_eq!(output.status.code(), Some(2), "{words:?}");
         assert!(stderr(&output).contains(meant), "{}", stderr(&output));
     }
+}
+
+/// Returns what a program says about a page, which should be nothing.
+fn complaints(program: &str, arguments: &[&str], page: &Path) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .arg(page)
+        .env("LC_ALL", "C.UTF-8")
+        .output();
+    let output = output.unwrap_or_else(|_| panic!("no {program} here: run .ci/setup"));
+    format!(
+        "{}{}",
+        stderr(&output),
+        match program {
+            "mandoc" => stdout(&output),
+            _ => String::new(),
+        }
+    )
+}
+
+#[test]
+fn man_pages_are_what_man_expects() {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("man");
+    let _ = fs::remove_dir_all(&directory);
+    told(&["man", directory.to_str().unwrap()]);
+    let pages: Vec<PathBuf> = fs::read_dir(&directory)
+        .unwrap()
+        .map(|file| file.unwrap().path())
+        .collect();
+    assert!(pages.len() > 70, "{pages:?}");
+    for page in &pages {
+        let text = fs::read_to_string(page).unwrap();
+        assert!(text.contains(".SH EXAMPLES"), "{}", page.display());
+        // Without a date a page is the same whenever it is made; mandoc would rather have one.
+        let lint = ["-Tlint", "-Werror"];
+        assert_eq!(complaints("mandoc", &lint, page), "", "{}", page.display());
+    }
+    for name in ["posse.1", "posse-team-run.1", "posse-mcp-add-json.1"] {
+        let page = directory.join(name);
+        assert_eq!(
+            complaints("man", &["--warnings", "-l"], &page),
+            "",
+            "{name}"
+        );
+    }
+    assert_eq!(
+        told(&["man"]),
+        fs::read_to_string(directory.join("posse.1")).unwrap()
+    );
+    assert!(!told(&["--help"]).contains("\n  man "));
 }
