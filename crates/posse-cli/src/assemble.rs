@@ -31,6 +31,7 @@ pub(crate) mod sandbox;
 pub(crate) mod servers;
 pub(crate) mod sign_in;
 pub(crate) mod store;
+pub(crate) mod stored_names;
 pub(crate) mod team_terms;
 pub(crate) mod tools;
 pub(crate) mod trust_gate;

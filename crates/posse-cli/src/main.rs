@@ -3,6 +3,7 @@
 mod assemble;
 mod board;
 mod commands;
+mod complete;
 mod config;
 mod definitions;
 mod error;
@@ -79,6 +80,9 @@ fn main() -> ExitCode {
     assemble::privacy::hide_memory();
     // Before clap, which has no such command: it is not for people.
     if let Some(done) = commands::guard::asked(&words) {
+        return done;
+    }
+    if let Some(done) = complete::asked(&words, Args::command) {
         return done;
     }
     let posse = help::for_words(Args::command(), &words);

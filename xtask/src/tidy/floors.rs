@@ -33,6 +33,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "select",
             "assemble",
             "help",
+            "complete",
             "headless",
             "board",
             "interactive",

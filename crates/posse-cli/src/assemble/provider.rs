@@ -19,7 +19,7 @@ use crate::error::Advised;
 pub(crate) use posse_model::http_client;
 
 /// How a model is chosen, the same for every command that calls one.
-#[derive(Clone, Debug, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct ProviderArgs {
     /// API to use [env: POSSE_PROVIDER] [default: anthropic]
     #[arg(long, value_enum)]

@@ -28,9 +28,17 @@ const DOCUMENTATION: &str = concat!(
 /// Returns all types that need no file.
 pub(crate) fn built_in() -> Vec<Definition> {
     let mut types = definition::built_in();
-    // A script for a model, tables that programs need, a list of these pages, and what a terminal
-    // shows: of no use to one that explains.
-    let parts = ["tour", "screen", "pages", "keys", "question", "programs"];
+    // A script for a model, tables that programs need, a list of these pages, what a terminal
+    // shows, and what shells do: of no use to one that explains.
+    let parts = [
+        "tour",
+        "screen",
+        "pages",
+        "keys",
+        "question",
+        "programs",
+        "completion",
+    ];
     let pages = parts.iter().fold(DOCUMENTATION.to_owned(), |pages, part| {
         without(&pages, part)
     });
