@@ -15,6 +15,7 @@ mod board;
 mod board_review;
 mod bypasses;
 mod cache;
+mod completion;
 mod consumer;
 mod conversation;
 mod conversation_rules;
