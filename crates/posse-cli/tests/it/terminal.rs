@@ -206,6 +206,25 @@ echo 'a line of code that is longer than the window'",
     );
 }
 
+/// A skill in an agent of its own, whose answer is the answer of the run.
+const FORKS: &str = r#"
+[[rule]]
+reply = [{ text = "lexer.rs **uses** it." }]
+"#;
+
+// proves HK-05 (part: called by name)
+#[test]
+fn the_answer_of_a_forked_skill_is_printed() {
+    let project = Project::new("terminal-fork", FORKS);
+    let skill = project.file("../home/skills/look/SKILL.md");
+    fs::create_dir_all(skill.parent().unwrap()).unwrap();
+    let text = "---\ndescription: Looks.\ncontext: fork\n---\nWho uses $ARGUMENTS?\n";
+    fs::write(skill, text).unwrap();
+    let terminal = Terminal::start(&project, "-p '/look x'");
+    let screen = terminal.sees("code 0");
+    assert_eq!(screen.matches("lexer.rs uses it.").count(), 1, "{screen}");
+}
+
 #[test]
 fn without_colour_a_terminal_gets_text_alone() {
     let project = Project::new("terminal-mono", SAYS);

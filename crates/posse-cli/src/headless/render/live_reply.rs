@@ -1,8 +1,9 @@
 //! What a terminal shows of an agent at work: replies while they arrive, calls, and their results.
 
-use posse_protocol::{Delta, Entry};
+use posse_protocol::{ContentBlock, Delta, Entry};
 use posse_tui::conversation::AgentLines;
 use posse_tui::terminal::styled_text;
+use posse_tui::text::render;
 
 use crate::headless::output_item::OutputItem;
 use crate::output::columns;
@@ -27,6 +28,8 @@ pub(super) struct LiveReply {
     draws_open: bool,
     /// The open end that is drawn.
     open: String,
+    /// True if the run has said something.
+    has_spoken: bool,
 }
 
 impl LiveReply {
@@ -41,17 +44,21 @@ impl LiveReply {
             lines: Box::default(),
             draws_open,
             open: String::new(),
+            has_spoken: false,
         })
     }
 
     /// Adds a piece of a reply.
     pub(super) fn delta(&mut self, delta: &Delta) -> Option<OutputItem> {
+        self.has_spoken |= matches!(delta, Delta::Text(_));
         let lines = self.lines.delta(delta, columns());
         self.item(styled_text(&lines))
     }
 
     /// Shows the rest of a reply that is in the transcript.
     pub(super) fn reply(&mut self, entry: &Entry) -> Option<OutputItem> {
+        let is_text = |block: &ContentBlock| matches!(block, ContentBlock::Text { .. });
+        self.has_spoken |= entry.message.content.iter().any(is_text);
         let lines = self.lines.reply(entry, columns());
         self.item(styled_text(&lines))
     }
@@ -60,6 +67,15 @@ impl LiveReply {
     pub(super) fn end(&mut self) -> Option<OutputItem> {
         let lines = self.lines.end(columns());
         self.item(styled_text(&lines))
+    }
+
+    /// Shows the answer of a run that no reply has shown: another agent gave it.
+    pub(super) fn answer(&mut self, text: &str) -> Option<OutputItem> {
+        if std::mem::take(&mut self.has_spoken) || text.trim().is_empty() {
+            return None;
+        }
+        self.lines.interrupted();
+        self.item(format!("\n{}", styled_text(&render(text, columns()))))
     }
 
     /// An attempt failed. Returns true if parts of it stay on the terminal.

@@ -87,7 +87,12 @@ impl TextRenderer {
             EventKind::Warning(what) => self.tell(&mut items, warning(what)),
             EventKind::Mode(mode) => self.note(&mut items, &format!("permission mode: {mode}")),
             EventKind::Model(update) => self.note(&mut items, &tame(&model::in_words(update))),
-            EventKind::Ended(_) => self.end_reply(&mut items),
+            EventKind::Ended(end) => {
+                self.end_reply(&mut items);
+                let is_answer = result::has_text(&end.outcome);
+                let text = if is_answer { end.text.as_str() } else { "" };
+                items.extend(self.live.as_mut().and_then(|live| live.answer(text)));
+            }
             EventKind::Compacting { auto, tokens } => {
                 let why = if *auto {
                     "the context is nearly full"
