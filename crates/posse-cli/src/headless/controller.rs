@@ -3,6 +3,7 @@
 //! An event, an input line, a signal or the end of a wait goes in; items to write and commands to
 //! send come out. So every order of events can be tested without an agent.
 
+pub(crate) mod live_line;
 pub(crate) mod terminal;
 
 use std::collections::{BTreeSet, VecDeque};

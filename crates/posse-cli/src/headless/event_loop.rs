@@ -4,6 +4,7 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::time::Duration;
 
 use posse_port::BoxFuture;
 use posse_port::clock::Clock;
@@ -13,16 +14,18 @@ use posse_tui::terminal::TerminalInput;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use super::controller::terminal;
 use super::controller::{Controller, Interruption, RunResult};
+use super::controller::{live_line, terminal};
 use super::input::stdin::{StdinLine, StdinLines};
 use super::keyboard::Keyboard;
 use super::output_item::{OutputItem, line};
+use super::render::live_line::PULSE;
 use super::rule_keeper::RuleKeeper;
 use super::sending::{Sending, sent};
 use super::session_spending::SessionSpending;
 use super::signals::Signals;
 use super::team_watch::{Refresh, SOON, TeamWatch};
+use super::terminal::can_redraw;
 use super::writer::OutputWriter;
 
 /// A board that is shown until the person leaves it.
@@ -77,6 +80,8 @@ pub(crate) async fn run(
         mut watches,
     } = outside;
     let mut tick = shows_team.then(|| clock.sleep(SOON));
+    let has_live_line = live_line::is_wanted(&controller) && can_redraw();
+    let mut pulse = has_live_line.then(|| clock.sleep(Duration::ZERO));
     if board.is_some() {
         writer.hold();
     }
@@ -140,6 +145,10 @@ pub(crate) async fn run(
             () = ticked(&mut tick), if tick.is_some() => {
                 tick = Some(clock.sleep(SOON));
                 writer.say(looked(&mut watch, &mut controller, clock, Refresh::IfChanged).await);
+            }
+            () = ticked(&mut pulse), if pulse.is_some() && writer.is_ready() => {
+                pulse = Some(clock.sleep(PULSE));
+                writer.say(live_line::pulse(&mut controller, clock.now()));
             }
             event = events.recv(), if hears => match event {
                 Some(event) => {

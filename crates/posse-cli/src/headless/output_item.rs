@@ -19,6 +19,8 @@ pub(crate) enum OutputItem {
     Shown(String),
     /// A line on stderr, only if that is a terminal.
     TerminalNote(String),
+    /// What is at work, at the foot of a terminal while nothing else is, replacing the previous one.
+    LiveLine(String),
     /// A question on stderr, which a person answers.
     Ask(String),
     /// At the bottom of a terminal, replacing the previous one.

@@ -93,7 +93,7 @@ impl PanelRow {
 }
 
 /// Returns a duration for people.
-fn lasted(elapsed: Duration) -> String {
+pub(crate) fn lasted(elapsed: Duration) -> String {
     let seconds = elapsed.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds}s"),

@@ -1,6 +1,7 @@
 //! Output formats of a run: text, one JSON object, or JSON lines.
 
 pub(crate) mod json_lines;
+pub(crate) mod live_line;
 pub(crate) mod live_reply;
 pub(crate) mod members;
 pub(crate) mod partial;
@@ -21,6 +22,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use self::json_lines::JsonLines;
+use self::live_line::Work;
 use self::live_reply::ReplyView;
 use self::text::TextRenderer;
 use super::output_item::{OutputItem, line};
@@ -256,6 +258,19 @@ impl Renderer {
                 OutputItem::Note(note),
                 line(&lines.left_running(left, seconds)),
             ],
+        }
+    }
+
+    /// Returns true if people read the output while it is made.
+    pub(crate) fn has_live_line(&self) -> bool {
+        matches!(self, Self::Text(_))
+    }
+
+    /// Returns the output for a time at which this is at work.
+    pub(crate) fn pulse(&mut self, now: Duration, work: Work) -> Vec<OutputItem> {
+        match self {
+            Self::Text(text) => text.pulse(now, work),
+            Self::Json(_) | Self::Lines(_) => Vec::new(),
         }
     }
 

@@ -9,7 +9,9 @@ use posse_tui::text;
 
 use super::output_item::OutputItem;
 use super::panel::Panel;
+use super::terminal;
 use crate::output::print;
+use crate::output::transcript::fitted;
 
 /// Number of bytes for stderr that may wait for more, so that they are one write.
 const WAITING: usize = 8192;
@@ -20,6 +22,8 @@ pub(crate) struct Screen {
     panel: Option<Box<Panel>>,
     /// The end of a reply that may still change.
     open: String,
+    /// What is at work, if nothing else shows it.
+    live_line: String,
     /// True if a question is the last thing that was written: the person may be typing there.
     asks: bool,
     /// Widths of the lines at the bottom as they are drawn now.
@@ -51,6 +55,7 @@ impl Screen {
                 self.open = open;
             }
             OutputItem::Panel(panel) => self.panel = Some(panel),
+            OutputItem::LiveLine(line) => self.live_line = line,
         }
         if !words.is_empty() {
             self.asks = false;
@@ -83,6 +88,7 @@ impl Screen {
         self.flush();
         self.panel = None;
         self.open.clear();
+        self.live_line.clear();
     }
 
     /// Adds text for stderr.
@@ -107,7 +113,12 @@ impl Screen {
     /// Writes to stderr. Errors are ignored, since there is no other place to report them.
     fn flush(&mut self) {
         if !self.text.is_empty() {
-            let _ = anstream::stderr().lock().write_all(self.text.as_bytes());
+            let has_no_colours = AutoStream::choice(&io::stderr()) == ColorChoice::Never;
+            let _ = match has_no_colours && terminal::can_redraw() {
+                // Only the styles: what is at the bottom must be erased without colours, too.
+                true => io::stderr().write_all(without_styles(&self.text).as_bytes()),
+                false => anstream::stderr().lock().write_all(self.text.as_bytes()),
+            };
             self.text.clear();
         }
     }
@@ -116,7 +127,14 @@ impl Screen {
     fn bottom(&self) -> Vec<String> {
         match (&self.panel, window()) {
             (Some(panel), Some((columns, rows))) => panel.lines(columns, rows),
-            (None, Some((columns, rows))) if !self.asks => last_rows(&self.open, columns, rows),
+            (None, Some((columns, rows))) if !self.asks => {
+                let is_shown = !self.live_line.is_empty() && rows > 2 && terminal::is_in_front();
+                let line = is_shown.then(|| fitted(&self.live_line, columns.saturating_sub(1)));
+                let room = rows - usize::from(is_shown);
+                let mut lines = last_rows(&self.open, columns, room);
+                lines.extend(line.map(|line| format!("\x1b[2m{line}\x1b[0m")));
+                lines
+            }
             _ => Vec::new(),
         }
     }
@@ -151,14 +169,31 @@ fn rows_of(lines: &[usize], columns: usize) -> usize {
         .sum()
 }
 
-/// Returns the size of the terminal on stderr, if it can be drawn on: not if colours are turned
-/// off.
+/// Returns a text without its colours and other styles.
+fn without_styles(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\x1b[") {
+        plain.push_str(before);
+        let end = after.find(|c: char| !c.is_ascii_digit() && c != ';' && c != ':');
+        match end.map(|end| after.split_at(end)) {
+            Some((_, after)) if after.starts_with('m') => rest = &after[1..],
+            _ => {
+                plain.push_str("\x1b[");
+                rest = after;
+            }
+        }
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// Returns the size of the terminal on stderr, if it can be drawn on.
 fn window() -> Option<(usize, usize)> {
-    let err = io::stderr();
-    if AutoStream::choice(&err) == ColorChoice::Never {
+    if !terminal::can_redraw() {
         return None;
     }
-    let size = rustix::termios::tcgetwinsize(err).ok()?;
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
     let (columns, rows) = (usize::from(size.ws_col), usize::from(size.ws_row));
     (columns > 0 && rows > 0).then_some((columns, rows))
 }
@@ -177,6 +212,13 @@ mod tests {
             ("three".into(), "three".into(), String::new())
         );
         assert!(last_rows("", 80, 24).is_empty());
+    }
+
+    #[test]
+    fn styles_are_taken_away_and_nothing_else() {
+        let drawn = "\r\x1b[2A \x1b[J\x1b[1;31mred\x1b[0m \x1b[38:5:1mx\x1b[mé";
+        assert_eq!(without_styles(drawn), "\r\x1b[2A \x1b[Jred xé");
+        assert_eq!(without_styles("a\x1b["), "a\x1b[");
     }
 
     #[test]

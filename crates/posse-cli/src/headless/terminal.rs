@@ -5,6 +5,8 @@ use std::io::{self, IsTerminal};
 use posse_tui::conversation::Size;
 use posse_tui::theme::ColorDepth;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::getpgrp;
+use rustix::termios::tcgetpgrp;
 
 use crate::config::environment;
 
@@ -35,6 +37,17 @@ pub(crate) fn needs_plain() -> bool {
     let size = size();
     let is_dumb = environment::variable("TERM").is_none_or(|term| term == "dumb");
     is_dumb || size.columns < SMALLEST.columns || size.rows < SMALLEST.rows
+}
+
+/// Returns true if lines on stderr can be drawn again in place.
+pub(crate) fn can_redraw() -> bool {
+    let term = environment::variable("TERM");
+    io::stderr().is_terminal() && term.is_some_and(|term| term != "dumb")
+}
+
+/// Returns true if this process is the one that the person at the terminal on stderr works with.
+pub(crate) fn is_in_front() -> bool {
+    tcgetpgrp(io::stderr()).is_ok_and(|front| front == getpgrp())
 }
 
 /// Returns true if lines are typed already that nobody has read.

@@ -201,6 +201,8 @@ fn keep(kept: &mut VecDeque<OutputItem>, item: OutputItem) {
             kept.retain(|item| !matches!(item, OutputItem::Panel(_)));
             kept.push_back(item);
         }
+        // It is drawn again soon.
+        (OutputItem::LiveLine(_), _) => {}
         (item, _) => kept.push_back(item),
     }
 }

@@ -239,7 +239,51 @@ fn without_colour_a_terminal_gets_text_alone() {
         terminal.sees("code 0");
         let written = fs::read_to_string(project.file("typed")).unwrap();
         assert!(written.contains("The sign is wrong"), "{written}");
-        assert!(!written.contains('\u{1b}'), "{more}: {written}");
+        // Without colours lines are still drawn in place, which a dumb terminal cannot do.
+        let is_styled = written.split('\u{1b}').skip(1).any(|after| {
+            let end = after.find(|c: char| c.is_ascii_alphabetic());
+            end.is_some_and(|end| after[end..].starts_with('m'))
+        });
+        assert!(!is_styled, "{more}: {written}");
+        let is_drawn = written.contains("\u{1b}[J");
+        assert_eq!(is_drawn, more == "NO_COLOR=1", "{more}: {written}");
+    }
+}
+
+/// Thinks for a while, and answers.
+const THINKS: &str = r#"
+[[rule]]
+delay_ms = 2500
+reply = [{ text = "It is done." }]
+"#;
+
+// proves UI-13 (part: no colour)
+#[test]
+fn a_line_shows_that_work_goes_on_until_there_is_text() {
+    let project = Project::new("terminal-alive", THINKS);
+    for (name, lines, is_shown) in [
+        ("colours", "posse -p wait; echo code $?", true),
+        (
+            "no colours",
+            "more=NO_COLOR=1; posse -p wait; echo code $?",
+            true,
+        ),
+        ("dumb", "more=TERM=dumb; posse -p wait; echo code $?", false),
+        (
+            "a pipe",
+            "posse -p wait 2>err; cat err; echo code $?",
+            false,
+        ),
+    ] {
+        let terminal = Terminal::with(&project, (60, 20), lines);
+        if is_shown {
+            terminal.sees(" working · 1s");
+        }
+        let screen = terminal.sees("code 0");
+        let history = ["capture-pane", "-p", "-J", "-S", "-", "-t", "%0"];
+        let all = terminal.tmux.run(&history);
+        assert!(!all.contains("working"), "{name}: {all}");
+        assert!(screen.contains("It is done."), "{name}: {screen}");
     }
 }
 

@@ -54,6 +54,7 @@ fn values(said: Vec<OutputItem>) -> Vec<Value> {
         | OutputItem::Shown(_)
         | OutputItem::TerminalNote(_)
         | OutputItem::Ask(_)
+        | OutputItem::LiveLine(_)
         | OutputItem::Panel(_) => None,
     });
     out.collect()

@@ -1,6 +1,7 @@
 //! Output for people: the reply on stdout, progress and problems on stderr.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use posse_protocol::{
     Denial, Entry, EntryKind, EventKind, Retry, RunChange, RunStatus, RunUpdate, Usage,
@@ -8,6 +9,7 @@ use posse_protocol::{
 use posse_tui::terminal::styled_text;
 use posse_tui::text::render;
 
+use super::live_line::{LiveLine, Work};
 use super::live_reply::{LiveReply, ReplyView};
 use super::progress::{Progress, grouped};
 use super::{FinalEnd, members, result};
@@ -34,6 +36,7 @@ pub(crate) struct TextRenderer {
     /// Titles of open tool calls, by id.
     titles: HashMap<String, String>,
     progress: Progress,
+    live_line: LiveLine,
 }
 
 impl TextRenderer {
@@ -46,12 +49,14 @@ impl TextRenderer {
             notes,
             titles,
             progress,
+            live_line: LiveLine::default(),
         }
     }
 
     /// Returns the output for an event.
     pub(crate) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<OutputItem> {
         let mut items = Vec::new();
+        self.live_line.event(event);
         match event {
             EventKind::Delta(delta) => {
                 items.extend(self.live.as_mut().and_then(|live| live.delta(delta)));
@@ -130,7 +135,7 @@ impl TextRenderer {
         let FinalEnd {
             all, broken_off, ..
         } = *end;
-        let mut items = Vec::new();
+        let mut items: Vec<OutputItem> = self.live_line.end().into_iter().collect();
         self.end_reply(&mut items);
         let text = all.text.trim_end_matches('\n');
         let has_text = result::has_text(&all.outcome) && !broken_off && !text.is_empty();
@@ -177,6 +182,11 @@ impl TextRenderer {
             &format!("{turns} · {input} tokens in, {output} out{below} · {cost}{more}{go_on}"),
         );
         items
+    }
+
+    /// Returns the line that shows that work goes on.
+    pub(crate) fn pulse(&mut self, now: Duration, work: Work) -> Vec<OutputItem> {
+        self.live_line.item(now, work).into_iter().collect()
     }
 
     /// Returns lines about changed tasks of a team.
@@ -362,7 +372,7 @@ mod tests {
                 OutputItem::Reply { lines, .. } => out.push_str(&plain(&lines)),
                 OutputItem::Note(note) | OutputItem::TerminalNote(note) => told.push(note),
                 OutputItem::Shown(lines) => told.push(plain(&lines)),
-                OutputItem::Ask(_) | OutputItem::Panel(_) => {}
+                OutputItem::Ask(_) | OutputItem::LiveLine(_) | OutputItem::Panel(_) => {}
             }
         }
         (out, told)
