@@ -27,6 +27,17 @@ pub(crate) enum OutputItem {
     Panel(Box<Panel>),
 }
 
+impl OutputItem {
+    /// Returns true if it stays where it is written.
+    pub(crate) fn is_printed(&self) -> bool {
+        match self {
+            Self::Reply { lines, .. } => !lines.is_empty(),
+            Self::LiveLine(_) | Self::Panel(_) => false,
+            _ => true,
+        }
+    }
+}
+
 /// Returns an object as a line.
 pub(crate) fn line(value: &Value) -> OutputItem {
     OutputItem::Out(json_line(value))

@@ -1,5 +1,6 @@
 //! Output formats of a run: text, one JSON object, or JSON lines.
 
+pub(crate) mod denials;
 pub(crate) mod json_lines;
 pub(crate) mod live_line;
 pub(crate) mod live_reply;
@@ -21,6 +22,7 @@ use posse_protocol::{
 use serde_json::json;
 use uuid::Uuid;
 
+use self::denials::Denials;
 use self::json_lines::JsonLines;
 use self::live_line::Work;
 use self::live_reply::ReplyView;
@@ -53,7 +55,7 @@ pub(crate) struct FinalEnd<'a> {
 /// An output format.
 pub(crate) enum Renderer {
     Text(TextRenderer),
-    Json(SessionFacts),
+    Json(SessionFacts, Denials),
     Lines(JsonLines),
 }
 
@@ -71,7 +73,7 @@ impl Renderer {
                 };
                 Self::Text(TextRenderer::new(facts, view, person || options.verbose))
             }
-            OutputFormat::Json => Self::Json(facts),
+            OutputFormat::Json => Self::Json(facts, Denials::default()),
             OutputFormat::StreamJson => {
                 let mut lines = JsonLines::new(facts, options.lines.include_partial_messages);
                 lines.include_hooks(options.lines.include_hook_events);
@@ -91,7 +93,7 @@ impl Renderer {
     pub(crate) fn greet(&self) -> Vec<OutputItem> {
         match self {
             Self::Lines(lines) => vec![line(&lines.init())],
-            Self::Text(_) | Self::Json(_) => Vec::new(),
+            Self::Text(_) | Self::Json(..) => Vec::new(),
         }
     }
 
@@ -116,18 +118,18 @@ impl Renderer {
                 vec![warning(what), line(&lines.warning(what))]
             }
             (Self::Lines(lines), event) => lines.event(event).iter().map(line).collect(),
-            (Self::Json(_), EventKind::Retry(retry)) => {
+            (Self::Json(..), EventKind::Retry(retry)) => {
                 vec![OutputItem::Note(text::failed_attempt(retry, ""))]
             }
-            (Self::Json(_), EventKind::Warning(what)) => vec![warning(what)],
-            (Self::Json(_), EventKind::Run(news)) => match &news.what {
+            (Self::Json(..), EventKind::Warning(what)) => vec![warning(what)],
+            (Self::Json(..), EventKind::Run(news)) => match &news.what {
                 // A pause is not an end, and the person who pays should know of it.
                 RunChange::Ended(end) if end.status == RunStatus::Paused => {
                     vec![OutputItem::Note(one_line(&progress::ended(&news.run, end)))]
                 }
                 _ => Vec::new(),
             },
-            (Self::Json(_), _) => Vec::new(),
+            (Self::Json(..), _) => Vec::new(),
         }
     }
 
@@ -137,7 +139,7 @@ impl Renderer {
             Self::Text(text) => {
                 members::note(news).map_or_else(Vec::new, |note| text.trouble(note))
             }
-            Self::Json(_) => Vec::new(),
+            Self::Json(..) => Vec::new(),
             Self::Lines(lines) => vec![line(&lines.member(agent, news))],
         }
     }
@@ -146,7 +148,7 @@ impl Renderer {
     pub(crate) fn seen(&mut self, seen: &TeamSnapshot, elapsed: Duration) -> Vec<OutputItem> {
         let mut items = match self {
             Self::Text(text) => text.tasks(seen),
-            Self::Json(_) => Vec::new(),
+            Self::Json(..) => Vec::new(),
             Self::Lines(lines) => {
                 let team = seen.team.name.as_str();
                 seen.changed
@@ -170,12 +172,14 @@ impl Renderer {
             EventKind::Run(_) | EventKind::Warning(_) => self.event(event, runs),
             EventKind::Denied(denial) => {
                 let name = runs.called(agent);
-                let note = || text::denied(denial, Some(&name));
                 match self {
                     Self::Lines(lines) => vec![line(&lines.denied_below(agent, &name, denial))],
-                    Self::Text(text) => text.trouble(note()),
+                    Self::Text(text) => text.denied_below(&name, denial),
                     // The result lists only denials of the main agent.
-                    Self::Json(_) => vec![OutputItem::Note(note())],
+                    Self::Json(_, denials) => {
+                        let note = denials.add(denial, Some(&name));
+                        note.into_iter().map(OutputItem::Note).collect()
+                    }
                 }
             }
             _ => Vec::new(),
@@ -192,7 +196,9 @@ impl Renderer {
         } = *end;
         match self {
             Self::Text(text) => text.finish(end),
-            Self::Json(facts) => {
+            Self::Json(facts, denials) => {
+                let counted = denials.untold().into_iter().map(OutputItem::Note);
+                let mut items: Vec<OutputItem> = counted.collect();
                 let mut result = result::result(facts, all);
                 result["uuid"] = json!(Uuid::now_v7());
                 if !left.is_empty() {
@@ -204,7 +210,8 @@ impl Renderer {
                 if let Some(progress) = progress {
                     result["tasks"] = progress.object();
                 }
-                vec![line(&result)]
+                items.push(line(&result));
+                items
             }
             // Each run already had its line. That of the lead said that it ended its turn; what
             // it leaves undone is known only now.
@@ -228,7 +235,7 @@ impl Renderer {
         let note = one_line(&what);
         match self {
             Self::Text(text) => text.waiting(note),
-            Self::Json(_) | Self::Lines(_) => vec![OutputItem::TerminalNote(note)],
+            Self::Json(..) | Self::Lines(_) => vec![OutputItem::TerminalNote(note)],
         }
     }
 
@@ -253,7 +260,7 @@ impl Renderer {
         let note = one_line(&what);
         match self {
             Self::Text(text) => text.trouble(note),
-            Self::Json(_) => vec![OutputItem::Note(note)],
+            Self::Json(..) => vec![OutputItem::Note(note)],
             Self::Lines(lines) => vec![
                 OutputItem::Note(note),
                 line(&lines.left_running(left, seconds)),
@@ -270,7 +277,7 @@ impl Renderer {
     pub(crate) fn pulse(&mut self, now: Duration, work: Work) -> Vec<OutputItem> {
         match self {
             Self::Text(text) => text.pulse(now, work),
-            Self::Json(_) | Self::Lines(_) => Vec::new(),
+            Self::Json(..) | Self::Lines(_) => Vec::new(),
         }
     }
 
@@ -278,7 +285,7 @@ impl Renderer {
     pub(crate) fn note(&mut self, note: String) -> Vec<OutputItem> {
         match self {
             Self::Text(text) => text.trouble(note),
-            Self::Json(_) | Self::Lines(_) => vec![OutputItem::Note(note)],
+            Self::Json(..) | Self::Lines(_) => vec![OutputItem::Note(note)],
         }
     }
 
@@ -294,7 +301,7 @@ impl Renderer {
     pub(crate) fn state(&self, state: &str) -> Option<OutputItem> {
         match self {
             Self::Lines(lines) => Some(line(&lines.state(state))),
-            Self::Text(_) | Self::Json(_) => None,
+            Self::Text(_) | Self::Json(..) => None,
         }
     }
 
@@ -303,7 +310,7 @@ impl Renderer {
         let note = OutputItem::Note(format!("input: {}", tame(what)));
         match self {
             Self::Lines(lines) => vec![note, line(&lines.not_understood(what))],
-            Self::Text(_) | Self::Json(_) => vec![note],
+            Self::Text(_) | Self::Json(..) => vec![note],
         }
     }
 }

@@ -236,6 +236,31 @@ fn a_reply_shows_while_it_arrives_if_that_is_wanted() {
     assert_eq!(events.last().unwrap()["event"]["type"], "message_stop");
 }
 
+/// Calls the same command four times, then again, and gives up.
+const REPEATS: &str = r#"
+[[rule]]
+when.turn = 1
+reply = [{ tool = "Bash", input = { command = "./test.sh" } }, { tool = "Bash", input = { command = "./test.sh" } }, { tool = "Bash", input = { command = "./test.sh" } }]
+[[rule]]
+when.turn = 2
+reply = [{ tool = "Bash", input = { command = "./test.sh" } }]
+[[rule]]
+reply = [{ text = "done" }]
+"#;
+
+#[test]
+fn equal_denials_are_counted() {
+    let project = Project::new("run-denied-often", REPEATS);
+    let said = stderr(&project.run(&["-p", "test it"]));
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    assert!(
+        lines[0].starts_with("✗ Bash(./test.sh) denied: approval is required"),
+        "{said}"
+    );
+    assert_eq!(lines[1], "✗ Bash(./test.sh) denied ×4");
+}
+
 #[test]
 fn what_nobody_can_be_asked_about_is_denied() {
     let project = Project::new("run-denied", WRITES);
@@ -253,7 +278,8 @@ fn what_nobody_can_be_asked_about_is_denied() {
     assert_eq!(stdout(&output), "done\n");
     let said = stderr(&output);
     assert!(
-        said.starts_with("✗ Write denied: approval is required") && said.lines().count() == 1,
+        said.starts_with("✗ Write(new.txt) denied: approval is required")
+            && said.lines().count() == 1,
         "{said}"
     );
     let allowed = project.run(&["-p", "write it", "--allowedTools", "Edit"]);

@@ -9,6 +9,7 @@ use crate::headless::fixtures::{
     detached, end, facts, member, mine, progress, question, question_id, run, run_ended, session,
     started, task, team,
 };
+use crate::headless::render::denials::Denials;
 use crate::headless::render::json_lines::JsonLines;
 use crate::headless::render::live_reply::ReplyView;
 use crate::headless::render::text::TextRenderer;
@@ -384,7 +385,7 @@ fn single(renderer: Renderer) -> Controller {
 // proves BG-08 (part: waits)
 #[test]
 fn while_background_runs_go_on_the_last_word_is_not_said() {
-    let mut controller = single(Renderer::Json(facts()));
+    let mut controller = single(Renderer::Json(facts(), Denials::default()));
     assert_eq!(controller.waits(), None, "the main agent works");
     let said = controller.event(ended_with(1));
     let waiting = "waiting for 1 background run: Explore (find callers); Ctrl-C stops";
@@ -445,7 +446,7 @@ fn text_has_the_last_runs_reply_only_and_lines_have_all() {
 // proves BG-08 (part: ceiling)
 #[test]
 fn what_does_not_end_is_told_and_stopped() {
-    let mut controller = single(Renderer::Json(facts()));
+    let mut controller = single(Renderer::Json(facts(), Denials::default()));
     controller.event(ended_with(1));
     let note = "left running: none ended within 600 s; 1 background run will be stopped: Explore \
                 (find callers)";
@@ -471,7 +472,7 @@ fn what_does_not_end_is_told_and_stopped() {
 
 #[test]
 fn a_run_that_begins_while_all_is_stopped_is_not_wanted() {
-    let mut controller = single(Renderer::Json(facts()));
+    let mut controller = single(Renderer::Json(facts(), Denials::default()));
     controller.event(news(started(run(2), true)));
     controller.event(ended_with(2));
     controller.waited();
@@ -501,7 +502,7 @@ fn a_run_that_begins_while_all_is_stopped_is_not_wanted() {
 
 #[test]
 fn a_signal_while_it_waits_stops_background_runs_and_a_second_one_leaves() {
-    let mut controller = single(Renderer::Json(facts()));
+    let mut controller = single(Renderer::Json(facts(), Denials::default()));
     controller.event(ended_with(1));
     assert_eq!(
         controller.signal(),
@@ -516,7 +517,7 @@ fn a_signal_while_it_waits_stops_background_runs_and_a_second_one_leaves() {
         "success"
     );
     assert!(controller.must_leave() && !controller.end().leaves_at_once());
-    let mut impatient = single(Renderer::Json(facts()));
+    let mut impatient = single(Renderer::Json(facts(), Denials::default()));
     impatient.event(ended_with(1));
     impatient.signal();
     impatient.signal();
@@ -525,7 +526,7 @@ fn a_signal_while_it_waits_stops_background_runs_and_a_second_one_leaves() {
 
 #[test]
 fn a_signal_while_it_works_stops_both() {
-    let mut controller = single(Renderer::Json(facts()));
+    let mut controller = single(Renderer::Json(facts(), Denials::default()));
     controller.signal();
     let told: Vec<Command> = std::iter::from_fn(|| controller.next_command()).collect();
     assert_eq!(told, [Command::Interrupt, Command::StopRuns]);
@@ -570,7 +571,7 @@ fn joined() -> Event {
 
 #[test]
 fn members_are_waited_for_and_left_to_the_end_of_the_process() {
-    let mut controller = single(Renderer::Json(facts()));
+    let mut controller = single(Renderer::Json(facts(), Denials::default()));
     controller.event(joined());
     controller.event(ended_with(1));
     let (wait, _) = controller.waits().unwrap();
@@ -592,7 +593,7 @@ fn members_are_waited_for_and_left_to_the_end_of_the_process() {
 
 #[test]
 fn of_a_team_only_what_the_lead_has_started_is_stopped_and_not_waited_for_long() {
-    let mut controller = single(Renderer::Json(facts()));
+    let mut controller = single(Renderer::Json(facts(), Denials::default()));
     controller.event(joined());
     controller.event(news(started(run(2), true)));
     controller.event(news(started(
@@ -629,7 +630,7 @@ fn of_a_team_only_what_the_lead_has_started_is_stopped_and_not_waited_for_long()
 
 #[test]
 fn who_works_elsewhere_is_not_waited_for_after_a_signal() {
-    let mut controller = single(Renderer::Json(facts()));
+    let mut controller = single(Renderer::Json(facts(), Denials::default()));
     controller.event(news(run_ended(run(1))));
     // Two busy members of whom nothing is heard here.
     controller.event(ended_with(2));

@@ -14,6 +14,7 @@ use crate::config::kept_rules::NewRules;
 use crate::headless::input::stdin::StdinLine;
 use crate::headless::output_item::OutputItem;
 use crate::headless::question_queue::{QuestionQueue, QueueStep};
+use crate::headless::render::denials::Denials;
 use crate::headless::render::live_reply::ReplyView;
 use crate::headless::render::text::{self, TextRenderer};
 use crate::headless::runs::Runs;
@@ -55,6 +56,8 @@ pub(super) struct PaneConversation {
     only: Option<AgentId>,
     /// Sub-agents of the members here.
     runs: Runs,
+    /// Their denials.
+    denials: Denials,
     pending: VecDeque<Command>,
     /// Questions that wait for the person; the first one is shown.
     questions: QuestionQueue,
@@ -81,6 +84,7 @@ impl PaneConversation {
             hosted: HashMap::new(),
             only,
             runs: Runs::default(),
+            denials: Denials::default(),
             pending: VecDeque::new(),
             questions: QuestionQueue::default(),
             to_keep: Vec::new(),
@@ -233,7 +237,12 @@ impl PaneConversation {
     /// Handles an event of a sub-agent.
     fn below(&mut self, agent: AgentId, kind: &EventKind) -> Vec<OutputItem> {
         let note = match kind {
-            EventKind::Denied(denial) => text::denied(denial, Some(&self.runs.called(agent))),
+            EventKind::Denied(denial) => {
+                match self.denials.add(denial, Some(&self.runs.called(agent))) {
+                    Some(note) => note,
+                    None => return Vec::new(),
+                }
+            }
             EventKind::Warning(what) => text::warning(what),
             _ => return Vec::new(),
         };

@@ -112,20 +112,25 @@ impl LiveLine {
         };
     }
 
-    /// Returns the change of what is shown at a time.
-    pub(super) fn item(&mut self, now: Duration, work: Work) -> Option<OutputItem> {
-        let line = self.at(now, work);
+    /// Returns the change of what is shown at a time, with what was denied again and again.
+    pub(super) fn item(
+        &mut self,
+        now: Duration,
+        work: Work,
+        denied: Option<&str>,
+    ) -> Option<OutputItem> {
+        let line = self.at(now, work, denied);
         let was_shown = std::mem::replace(&mut self.is_shown, line.is_some());
         (was_shown || self.is_shown).then(|| OutputItem::LiveLine(line.unwrap_or_default()))
     }
 
     /// Returns what takes the line away.
     pub(super) fn end(&mut self) -> Option<OutputItem> {
-        self.item(Duration::ZERO, Work::Nobody)
+        self.item(Duration::ZERO, Work::Nobody, None)
     }
 
     /// Returns the line at a time; `None` if something else shows that work goes on.
-    fn at(&mut self, now: Duration, work: Work) -> Option<String> {
+    fn at(&mut self, now: Duration, work: Work, denied: Option<&str>) -> Option<String> {
         if work == Work::Nobody {
             return None;
         }
@@ -141,6 +146,7 @@ impl LiveLine {
         if tokens > 0 && work == Work::Main {
             parts.push(format!("about {} tokens", grouped(tokens)));
         }
+        parts.extend(denied.map(str::to_owned));
         let drawings = now.as_millis() / PULSE.as_millis();
         let sign = SIGNS.iter().cycle().nth((drawings % 4) as usize);
         Some(format!("{} {}", sign.unwrap_or(&'●'), parts.join(" · ")))
@@ -173,7 +179,7 @@ mod tests {
     use crate::headless::fixtures::end;
 
     fn at(line: &mut LiveLine, ms: u64) -> Option<String> {
-        line.at(Duration::from_millis(ms), Work::Main)
+        line.at(Duration::from_millis(ms), Work::Main, None)
     }
 
     fn text(text: &str) -> EventKind {
@@ -220,16 +226,20 @@ mod tests {
         assert_eq!(at(&mut line, 1200), None);
         line.event(&EventKind::Ended(Box::new(end(Outcome::Completed))));
         let now = Duration::from_secs(9);
-        assert_eq!(line.at(now, Work::Nobody), None);
-        let waits = line.at(now, Work::Background(2)).unwrap();
+        assert_eq!(line.at(now, Work::Nobody, None), None);
+        let waits = line.at(now, Work::Background(2), None).unwrap();
         assert!(
             waits.ends_with(" waiting for 2 background runs · 0s"),
             "{waits}"
         );
         let shown = |item| matches!(item, Some(OutputItem::LiveLine(line)) if !line.is_empty());
         assert_eq!(line.end(), None, "there is none to take away");
-        assert!(shown(line.item(now, Work::Main)));
+        assert!(shown(line.item(now, Work::Main, None)));
         assert_eq!(line.end(), Some(OutputItem::LiveLine(String::new())));
-        assert!(line.at(now, Work::Stopping).unwrap().contains("stopping"));
+        assert!(
+            line.at(now, Work::Stopping, Some("✗ Bash denied ×3"))
+                .unwrap()
+                .ends_with("✗ Bash denied ×3")
+        );
     }
 }

@@ -9,6 +9,7 @@ use posse_protocol::{
 use posse_tui::terminal::styled_text;
 use posse_tui::text::render;
 
+use super::denials::Denials;
 use super::live_line::{LiveLine, Work};
 use super::live_reply::{LiveReply, ReplyView};
 use super::progress::{Progress, grouped};
@@ -37,6 +38,7 @@ pub(crate) struct TextRenderer {
     titles: HashMap<String, String>,
     progress: Progress,
     live_line: LiveLine,
+    denials: Denials,
 }
 
 impl TextRenderer {
@@ -50,11 +52,17 @@ impl TextRenderer {
             titles,
             progress,
             live_line: LiveLine::default(),
+            denials: Denials::default(),
         }
     }
 
     /// Returns the output for an event.
     pub(crate) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<OutputItem> {
+        let items = self.event_items(event, runs);
+        self.after_denials(items)
+    }
+
+    fn event_items(&mut self, event: &EventKind, runs: &Runs) -> Vec<OutputItem> {
         let mut items = Vec::new();
         self.live_line.event(event);
         match event {
@@ -87,7 +95,11 @@ impl TextRenderer {
                     self.note(&mut items, &format!("✗ {title}"));
                 }
             }
-            EventKind::Denied(denial) => self.tell(&mut items, denied(denial, None)),
+            EventKind::Denied(denial) => {
+                if let Some(note) = self.denials.add(denial, None) {
+                    self.tell(&mut items, note);
+                }
+            }
             EventKind::Run(news) => self.run(news, runs, &mut items),
             EventKind::Warning(what) => self.tell(&mut items, warning(what)),
             EventKind::Mode(mode) => self.note(&mut items, &format!("permission mode: {mode}")),
@@ -129,13 +141,38 @@ impl TextRenderer {
         items
     }
 
+    /// Returns the output for a denied call of another agent.
+    pub(crate) fn denied_below(&mut self, name: &str, denial: &Denial) -> Vec<OutputItem> {
+        match self.denials.add(denial, Some(name)) {
+            Some(note) => self.trouble(note),
+            None => Vec::new(),
+        }
+    }
+
+    /// Returns items after the denials that were counted before them.
+    fn after_denials(&mut self, items: Vec<OutputItem>) -> Vec<OutputItem> {
+        if !items.iter().any(OutputItem::is_printed) {
+            return items;
+        }
+        let counted = self.denials.untold().into_iter().map(OutputItem::Note);
+        counted.chain(items).collect()
+    }
+
     /// Returns the final output: the last reply and the totals. What the lead of an interrupted
     /// team said is not a result, and how to continue is printed later.
     pub(crate) fn finish(&mut self, end: &FinalEnd<'_>) -> Vec<OutputItem> {
+        let mut items: Vec<OutputItem> = self.live_line.end().into_iter().collect();
+        let rest = self.final_items(end);
+        items.extend(self.denials.untold().into_iter().map(OutputItem::Note));
+        items.extend(rest);
+        items
+    }
+
+    fn final_items(&mut self, end: &FinalEnd<'_>) -> Vec<OutputItem> {
         let FinalEnd {
             all, broken_off, ..
         } = *end;
-        let mut items: Vec<OutputItem> = self.live_line.end().into_iter().collect();
+        let mut items = Vec::new();
         self.end_reply(&mut items);
         let text = all.text.trim_end_matches('\n');
         let has_text = result::has_text(&all.outcome) && !broken_off && !text.is_empty();
@@ -186,7 +223,9 @@ impl TextRenderer {
 
     /// Returns the line that shows that work goes on.
     pub(crate) fn pulse(&mut self, now: Duration, work: Work) -> Vec<OutputItem> {
-        self.live_line.item(now, work).into_iter().collect()
+        let denied = self.denials.summary();
+        let line = self.live_line.item(now, work, denied.as_deref());
+        line.into_iter().collect()
     }
 
     /// Returns lines about changed tasks of a team.
@@ -204,7 +243,7 @@ impl TextRenderer {
     pub(crate) fn trouble(&mut self, note: String) -> Vec<OutputItem> {
         let mut items = Vec::new();
         self.tell(&mut items, note);
-        items
+        self.after_denials(items)
     }
 
     /// Returns a note about what is waited for.
@@ -273,17 +312,6 @@ pub(crate) fn failed_attempt(retry: &Retry, void: &str) -> String {
         "attempt {} failed{void}: {why}; next in {wait:.1} s",
         retry.attempt
     ))
-}
-
-/// Returns the message about a denied call, with the agent unless it is the main one.
-pub(crate) fn denied(denial: &Denial, whose: Option<&str>) -> String {
-    // The reason may begin with the same word.
-    let why = denial
-        .why
-        .strip_prefix("Denied")
-        .map_or(format!(": {}", denial.why), str::to_owned);
-    let whose = whose.map(|name| format!("{name}: ")).unwrap_or_default();
-    one_line(&format!("✗ {whose}{} denied{why}", denial.tool))
 }
 
 /// Returns a warning.
@@ -383,8 +411,8 @@ mod tests {
     fn a_pipe_gets_the_last_reply_and_stderr_the_trouble() {
         let trouble = [
             "attempt 1 failed: busy\\u{1b}[2J; next in 0.5 s",
-            "✗ Bash denied: a rule says so",
-            "✗ Bash denied, since nobody is there",
+            "✗ Bash(rm) denied: a rule says so",
+            "✗ Bash(rm) denied, since nobody is there",
         ];
         let fault = Fault {
             class: FaultClass::Provider,
@@ -508,6 +536,31 @@ all done
 [2 turns · 37 tokens in, 5 out · $0.50 · continue with: posse -p --resume 0197f0aa-0000 …]
 "
         );
+    }
+
+    #[test]
+    fn denials_are_counted_until_something_else_is_printed() {
+        let mut text = TextRenderer::new(facts(), ReplyView::Plain, false);
+        let denial = end(Outcome::Completed).denials.remove(0);
+        let mut items = Vec::new();
+        for _ in 0..3 {
+            for name in ["dev-1", "dev-2"] {
+                items.extend(text.denied_below(name, &denial));
+            }
+        }
+        items.extend(text.trouble("● dev-1 has left".into()));
+        items.extend(text.denied_below("dev-2", &denial));
+        items.extend(text.finish(&finished(&end(Outcome::Completed))));
+        let (_, told) = written(items);
+        let lines = [
+            "✗ dev-1: Bash(rm) denied: a rule says so",
+            "✗ dev-2: Bash(rm) denied: a rule says so",
+            "✗ dev-1: Bash(rm) denied ×3",
+            "✗ dev-2: Bash(rm) denied ×3",
+            "● dev-1 has left",
+            "✗ dev-2: Bash(rm) denied ×4",
+        ];
+        assert_eq!(told, lines);
     }
 
     #[test]

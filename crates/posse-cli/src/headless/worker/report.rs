@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::WorkerConfig;
 use crate::config::store::StoreLocation;
-use crate::headless::render::text::denied;
+use crate::headless::render::denials::Denials;
 use crate::output::count;
 use crate::output::one_line;
 use crate::output::paint::painted;
@@ -19,6 +19,7 @@ use crate::present::sessions::short;
 pub(super) struct WorkerReport {
     json: bool,
     names: HashMap<AgentId, String>,
+    denials: Denials,
 }
 
 impl WorkerReport {
@@ -26,6 +27,7 @@ impl WorkerReport {
         Self {
             json,
             names: HashMap::new(),
+            denials: Denials::default(),
         }
     }
 
@@ -97,7 +99,12 @@ impl WorkerReport {
                     "event": "denied", "session_id": session, "agent_id": agent, "member": member,
                     "tool": denial.tool, "why": denial.why,
                 });
-                self.tell(&denied(denial, Some(&member)), value)
+                match self.denials.add(denial, Some(&member)) {
+                    Some(line) => self.tell(&line, value),
+                    // A program counts itself.
+                    None if self.json => self.tell("", value),
+                    None => Ok(()),
+                }
             }
             EventKind::Warning(what) => {
                 let value = json!({"event": "note", "session_id": session, "agent_id": agent, "text": what});
