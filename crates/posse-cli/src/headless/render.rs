@@ -1,6 +1,7 @@
 //! Output formats of a run: text, one JSON object, or JSON lines.
 
 pub(crate) mod denials;
+mod held_notes;
 pub(crate) mod json_lines;
 pub(crate) mod live_line;
 pub(crate) mod live_reply;

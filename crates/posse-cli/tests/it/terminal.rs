@@ -250,6 +250,36 @@ fn without_colour_a_terminal_gets_text_alone() {
     }
 }
 
+/// Starts an agent, and prints code slowly while that one works.
+const PRINTS: &str = r#"
+[[rule]]
+when = { agent = "re:^/main$", turn = 1 }
+reply = [{ tool = "Agent", input = { description = "find callers", prompt = "Who calls step?", subagent_type = "Explore", run_in_background = true } }]
+[[rule]]
+when = { agent = "re:^/main$", turn = 2 }
+tokens_per_s = 20
+reply = [{ text = "This is the code:\n\n```sh\necho one\necho two\necho three\necho four\necho five\necho six\n```\n\nThat is all of it." }]
+[[rule]]
+when = { agent = "re:^/main/", turn = 1 }
+delay_ms = 600
+reply = [{ text = "Let me look." }, { tool = "Grep", input = { pattern = "fn step" } }]
+[[rule]]
+reply = [{ text = "Done." }]
+"#;
+
+#[test]
+fn lines_about_others_do_not_tear_code_that_arrives() {
+    let project = Project::new("terminal-torn", PRINTS);
+    let terminal = Terminal::start(&project, "-p look");
+    let screen = terminal.sees("code 0");
+    assert!(
+        screen.contains("· find callers: Grep fn step\n"),
+        "{screen}"
+    );
+    let code = "echo one\necho two\necho three\necho four\necho five\necho six\n";
+    assert!(screen.contains(code), "{screen}");
+}
+
 /// Thinks for a while, and answers.
 const THINKS: &str = r#"
 [[rule]]
@@ -305,7 +335,9 @@ fn what_is_typed_before_and_what_is_unclear_is_no_answer() {
     let project = Project::new("terminal-before", LATER);
     let wait = "echo begun >begun; until [ -e go ]; do sleep 0.02; done; echo waited";
     fs::write(project.file("wait.sh"), wait).unwrap();
-    let terminal = Terminal::start(&project, "-p touch --allowedTools 'Bash(sh wait.sh)'");
+    // Where nothing is redrawn, what is typed stays.
+    let lines = "more=TERM=dumb; posse -p touch --allowedTools 'Bash(sh wait.sh)'; echo code $?";
+    let terminal = Terminal::with(&project, (120, 40), lines);
     terminal.sees("→ $ sh wait.sh");
     terminal.types(&["y", "y", "Enter"]);
     terminal.sees("yy");

@@ -51,6 +51,16 @@ impl AgentLines {
         lines
     }
 
+    /// Returns true if lines of a block of the reply are printed, and more of it may follow.
+    pub fn is_within_block(&self) -> bool {
+        self.reply.is_within_block()
+    }
+
+    /// Returns true if text of the reply arrives that is not printed.
+    pub fn is_open(&self) -> bool {
+        self.reply.is_open()
+    }
+
     /// An attempt failed. Returns true if lines of it are printed, which are void now.
     pub fn cut_off(&mut self) -> bool {
         let is_printed = self.reply.is_printed();

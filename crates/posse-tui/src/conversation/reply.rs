@@ -157,6 +157,16 @@ impl ArrivingReply {
         lines.flat_map(|line| wrap(&line, width, 0)).collect()
     }
 
+    /// Returns true if lines of a block are printed, and more of it may follow.
+    pub(crate) fn is_within_block(&self) -> bool {
+        self.stream.is_within_block()
+    }
+
+    /// Returns true if text arrives that is not printed.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.stream.open_text().trim().is_empty()
+    }
+
     /// Returns true if a blank line goes before the lines that may still change.
     pub(crate) fn begins_block(&self) -> bool {
         !self.continues

@@ -93,6 +93,16 @@ impl LiveReply {
         shown(styled_text(&self.lines.results(entry, columns())))
     }
 
+    /// Returns true if a block of the reply arrives.
+    pub(super) fn is_arriving(&self) -> bool {
+        self.lines.is_within_block() || self.lines.is_open()
+    }
+
+    /// Returns true if what is printed last is whole: no line of it follows.
+    pub(super) fn is_between_blocks(&self) -> bool {
+        !self.lines.is_within_block()
+    }
+
     /// A person is asked about a call, and sees the change that it would make.
     pub(super) fn asked(&mut self, call: &str) {
         self.lines.asked(call);

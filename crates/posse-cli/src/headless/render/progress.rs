@@ -19,8 +19,8 @@ const LONGEST: usize = 120;
 /// Remembers what was shown of each run.
 #[derive(Default)]
 pub(crate) struct Progress {
-    /// Tool uses, by run.
-    told: HashMap<Uuid, u32>,
+    /// Tool uses and the last line, by run.
+    told: HashMap<Uuid, (u32, String)>,
 }
 
 impl Progress {
@@ -32,22 +32,18 @@ impl Progress {
         let line = match &news.what {
             RunChange::Started { background, .. } => started(facts, *background),
             RunChange::Detached => format!("⇢ {} continues in the background", described(facts)),
-            RunChange::Progress {
-                usage,
-                last_tool,
-                summary,
-            } => {
-                let told = self.told.entry(facts.task).or_default();
-                let is_new = usage.tool_uses > std::mem::replace(told, usage.tool_uses);
-                if !is_new || live > FEW {
+            RunChange::Progress { usage, summary, .. } => {
+                let (uses, last) = self.told.entry(facts.task).or_default();
+                // A reply asks for calls. What they do is known when they begin.
+                let is_reply = usage.tool_uses > std::mem::replace(uses, usage.tool_uses);
+                if is_reply || usage.tool_uses == 0 || summary.is_empty() || summary == last {
                     return None;
                 }
-                let doing = if summary.is_empty() {
-                    last_tool.as_deref()?
-                } else {
-                    summary
-                };
-                format!("· {}: {}", described(facts), shortened(doing, LONGEST))
+                last.clone_from(summary);
+                if live > FEW {
+                    return None;
+                }
+                format!("· {}: {}", described(facts), shortened(summary, LONGEST))
             }
             RunChange::Ended(end) => {
                 self.told.remove(&facts.task);
@@ -122,6 +118,14 @@ mod tests {
     use super::*;
     use crate::headless::fixtures::{detached, progress, run, run_ended, started};
 
+    fn doing(tool_uses: u32, what: &str) -> RunUpdate {
+        let mut news = progress(run(1), tool_uses);
+        if let RunChange::Progress { summary, .. } = &mut news.what {
+            *summary = what.into();
+        }
+        news
+    }
+
     #[test]
     fn a_run_has_a_line_for_its_start_each_tool_and_its_end() {
         let mut shown = Progress::default();
@@ -141,9 +145,15 @@ mod tests {
                 Some("  ⇢ Explore scout: find callers"),
             ),
             (progress(run(1), 0), None),
-            (progress(run(1), 1), Some("· find callers: Grep step")),
-            (progress(run(1), 1), None),
-            (progress(run(1), 3), Some("· find callers: Grep step")),
+            (doing(1, "I look."), None),
+            (
+                doing(1, "Grep fn step"),
+                Some("· find callers: Grep fn step"),
+            ),
+            (doing(1, "Grep fn step"), None),
+            (doing(3, ""), None),
+            (doing(3, "Read a.rs"), Some("· find callers: Read a.rs")),
+            (doing(3, "Read b.rs"), Some("· find callers: Read b.rs")),
             (
                 detached(run(1)),
                 Some("⇢ find callers continues in the background"),
@@ -161,9 +171,11 @@ mod tests {
     #[test]
     fn many_at_once_are_told_of_by_starts_and_ends() {
         let mut shown = Progress::default();
-        assert_eq!(shown.note(&progress(run(1), 1), 5), None);
+        for what in ["", "Read a.rs"] {
+            assert_eq!(shown.note(&doing(1, what), 5), None);
+        }
         assert!(shown.note(&started(run(2), true), 6).is_some());
-        assert!(shown.note(&progress(run(1), 2), 4).is_some());
+        assert!(shown.note(&doing(1, "Read b.rs"), 4).is_some());
     }
 
     #[test]

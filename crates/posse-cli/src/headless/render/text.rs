@@ -10,6 +10,7 @@ use posse_tui::terminal::styled_text;
 use posse_tui::text::render;
 
 use super::denials::Denials;
+use super::held_notes::HeldNotes;
 use super::live_line::{LiveLine, Work};
 use super::live_reply::{LiveReply, ReplyView};
 use super::progress::{Progress, grouped};
@@ -39,6 +40,7 @@ pub(crate) struct TextRenderer {
     progress: Progress,
     live_line: LiveLine,
     denials: Denials,
+    held: HeldNotes,
 }
 
 impl TextRenderer {
@@ -53,13 +55,22 @@ impl TextRenderer {
             progress,
             live_line: LiveLine::default(),
             denials: Denials::default(),
+            held: HeldNotes::default(),
         }
     }
 
     /// Returns the output for an event.
     pub(crate) fn event(&mut self, event: &EventKind, runs: &Runs) -> Vec<OutputItem> {
+        let was_between = self.live.as_ref().is_none_or(LiveReply::is_between_blocks);
         let items = self.event_items(event, runs);
-        self.after_denials(items)
+        let mut items = self.after_denials(items);
+        let ends_block = !was_between || items.iter().any(OutputItem::is_printed);
+        let may_release =
+            |live: &LiveReply| live.is_between_blocks() && (ends_block || !live.is_arriving());
+        if self.live.as_ref().is_none_or(may_release) {
+            self.release(&mut items);
+        }
+        items
     }
 
     fn event_items(&mut self, event: &EventKind, runs: &Runs) -> Vec<OutputItem> {
@@ -174,6 +185,7 @@ impl TextRenderer {
         } = *end;
         let mut items = Vec::new();
         self.end_reply(&mut items);
+        self.release(&mut items);
         let text = all.text.trim_end_matches('\n');
         let has_text = result::has_text(&all.outcome) && !broken_off && !text.is_empty();
         match self.view {
@@ -223,9 +235,13 @@ impl TextRenderer {
 
     /// Returns the line that shows that work goes on.
     pub(crate) fn pulse(&mut self, now: Duration, work: Work) -> Vec<OutputItem> {
+        let mut items = Vec::new();
+        if self.held.is_due(now) {
+            self.release(&mut items);
+        }
         let denied = self.denials.summary();
-        let line = self.live_line.item(now, work, denied.as_deref());
-        line.into_iter().collect()
+        items.extend(self.live_line.item(now, work, denied.as_deref()));
+        items
     }
 
     /// Returns lines about changed tasks of a team.
@@ -242,7 +258,7 @@ impl TextRenderer {
     /// Returns a note that is always shown.
     pub(crate) fn trouble(&mut self, note: String) -> Vec<OutputItem> {
         let mut items = Vec::new();
-        self.tell(&mut items, note);
+        self.aside(&mut items, note);
         self.after_denials(items)
     }
 
@@ -258,9 +274,8 @@ impl TextRenderer {
         let is_paused =
             matches!(&news.what, RunChange::Ended(end) if end.status == RunStatus::Paused);
         match self.progress.note(news, runs.len()) {
-            Some(note) if is_paused => self.tell(items, one_line(&note)),
-            Some(note) => self.note(items, &note),
-            None => {}
+            Some(note) if is_paused || self.notes => self.aside(items, one_line(&note)),
+            _ => {}
         }
     }
 
@@ -268,6 +283,25 @@ impl TextRenderer {
     fn note(&mut self, items: &mut Vec<OutputItem>, note: &str) {
         if self.notes {
             self.tell(items, one_line(note));
+        }
+    }
+
+    /// Adds a note about others, which waits while a block of the reply arrives.
+    fn aside(&mut self, items: &mut Vec<OutputItem>, note: String) {
+        let is_arriving = self.live.as_ref().is_some_and(LiveReply::is_arriving);
+        match is_arriving && self.held.has_room() {
+            true => self.held.add(note),
+            false => {
+                self.release(items);
+                self.tell(items, note);
+            }
+        }
+    }
+
+    /// Adds the notes that have waited.
+    fn release(&mut self, items: &mut Vec<OutputItem>) {
+        for note in self.held.take() {
+            self.tell(items, note);
         }
     }
 
@@ -539,6 +573,55 @@ all done
     }
 
     #[test]
+    fn a_note_about_others_waits_for_the_block_that_arrives() {
+        let mut text = TextRenderer::new(facts(), ReplyView::Arriving, true);
+        let runs = Runs::default();
+        let news = |news: RunUpdate| EventKind::Run(Box::new(news));
+        let said = |text: &str| EventKind::Delta(Delta::Text(text.into()));
+        let seconds = Duration::from_secs;
+        text.pulse(seconds(0), Work::Main);
+        let mut shown = String::new();
+        let mut show = |items: Vec<OutputItem>| {
+            for item in items {
+                match item {
+                    OutputItem::Reply { lines, .. } => shown.push_str(&plain(&lines)),
+                    OutputItem::Note(note) => shown.push_str(&format!("[{note}]\n")),
+                    _ => {}
+                }
+            }
+        };
+        for event in [
+            said("```sh\none\n"),
+            news(started(run(1), true)),
+            said("two\n"),
+            said("```\n\nA par"),
+            news(run_ended(run(1))),
+            said("agraph.\n\n```sh\nthree\n"),
+            news(started(run(2), true)),
+        ] {
+            show(text.event(&event, &runs));
+        }
+        for now in [10, 12, 13] {
+            show(text.pulse(seconds(now), Work::Main));
+        }
+        show(text.event(&said("four\n"), &runs));
+        assert_eq!(
+            shown,
+            "one
+two
+[⇢ Explore: find callers (background)]
+
+A paragraph.
+
+three
+[⇠ completed find callers · 3 tool uses · 12,345 tokens · 4.2 s]
+[⇢ Explore: find callers (background)]
+four
+"
+        );
+    }
+
+    #[test]
     fn denials_are_counted_until_something_else_is_printed() {
         let mut text = TextRenderer::new(facts(), ReplyView::Plain, false);
         let denial = end(Outcome::Completed).denials.remove(0);
@@ -615,6 +698,7 @@ all done
                 title: "Explore: find callers".into(),
             },
             news(started(run(1), true)),
+            news(progress(run(1), 1)),
             news(progress(run(1), 1)),
             news(run_ended(run(1))),
             news(paused),

@@ -80,6 +80,11 @@ impl Cursor {
         matches!(self.inside, Inside::Fence { .. })
     }
 
+    /// Returns true if the walk stopped between lines of one block.
+    pub(super) fn is_within_block(&self) -> bool {
+        !matches!(self.inside, Inside::Nothing)
+    }
+
     /// Renders what is final in the text and returns the bytes that it took.
     pub(super) fn walk(
         &mut self,

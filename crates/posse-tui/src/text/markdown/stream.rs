@@ -68,6 +68,11 @@ impl MarkdownStream {
         self.open.is_empty()
     }
 
+    /// Returns true if a block has begun of which lines were taken, and more may follow.
+    pub fn is_within_block(&self) -> bool {
+        self.cursor.is_within_block()
+    }
+
     /// Takes the lines that are final. Returns at once if no complete line arrived since the last
     /// call.
     ///
