@@ -1,15 +1,22 @@
 //! When to retry, and how long to wait before.
 
+use std::error::Error;
 use std::hash::{BuildHasher, RandomState};
+use std::io;
 use std::time::Duration;
 
 use posse_port::model::ModelError;
+
+use crate::connection::is_local;
 
 /// How often and how patiently a call is retried.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
     /// Number of retries.
     pub retries: u32,
+    /// Number of retries if nothing listens at an address of this machine: no network can be to
+    /// blame.
+    pub refused_retries: u32,
     /// Number of retries after stalls: a stall has already cost its whole timeout.
     pub stall_retries: u32,
     /// Wait before the first retry, doubled for each one after it.
@@ -28,6 +35,7 @@ impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             retries: 8,
+            refused_retries: 2,
             stall_retries: 1,
             first_wait: Duration::from_millis(500),
             longest_wait: Duration::from_secs(30),
@@ -43,7 +51,9 @@ impl RetryPolicy {
     pub(crate) fn wait(&self, error: &ModelError, attempt: u32, stalls: u32) -> Option<Duration> {
         let stalled_too_often =
             matches!(error, ModelError::Stalled { .. }) && stalls > self.stall_retries;
-        if !error.retryable() || attempt > self.retries || stalled_too_often {
+        let refused_too_often = is_refused_here(error) && attempt > self.refused_retries;
+        let is_too_often = stalled_too_often || refused_too_often;
+        if !error.retryable() || attempt > self.retries || is_too_often {
             return None;
         }
         // The provider knows best when it can answer again, so its wait is not spread.
@@ -59,6 +69,22 @@ impl RetryPolicy {
                 .mul_f64(0.75 + 0.25 * (self.random)()),
         )
     }
+}
+
+/// Returns true if nothing listens at an address of this machine.
+fn is_refused_here(error: &ModelError) -> bool {
+    let ModelError::Connect { endpoint, source } = error else {
+        return false;
+    };
+    let mut cause: Option<&(dyn Error + 'static)> = Some(source.as_ref());
+    while let Some(error) = cause {
+        let kind = error.downcast_ref::<io::Error>().map(io::Error::kind);
+        if kind == Some(io::ErrorKind::ConnectionRefused) {
+            return is_local(endpoint);
+        }
+        cause = error.source();
+    }
+    false
 }
 
 /// Spreading waits needs no better randomness than the standard library's hash seeds.
@@ -86,6 +112,16 @@ mod tests {
             .map(|wait| wait.as_secs_f64())
             .collect();
         assert_eq!(waits, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]);
+        let refused = |endpoint: &str| ModelError::Connect {
+            endpoint: endpoint.into(),
+            source: Box::new(io::Error::from(io::ErrorKind::ConnectionRefused)),
+        };
+        let tries = |endpoint| {
+            (1..=9)
+                .map_while(|n| policy.wait(&refused(endpoint), n, 0))
+                .count()
+        };
+        assert_eq!((tries("http://127.0.0.1:1"), tries("https://host")), (2, 8));
         let least = RetryPolicy {
             random: || 0.0,
             ..policy

@@ -24,7 +24,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use closest::closest;
-pub use fault::in_a_line;
+pub use fault::{in_a_line, retry_after};
 
 use clock::Clock;
 use hooks::HookRunner;

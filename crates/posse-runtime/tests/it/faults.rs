@@ -177,7 +177,7 @@ async fn a_refused_connection_is_tried_until_somebody_listens() {
     let mut on = |event: ModelEvent<'_>| {
         if let ModelEvent::Retry { error, .. } = event {
             failures.push(kind(error));
-            if failures.len() == 3 {
+            if failures.len() == 2 {
                 servers_clock.advance(Duration::from_millis(1200));
             }
         }
@@ -192,8 +192,8 @@ async fn a_refused_connection_is_tried_until_somebody_listens() {
         result = model.call(call) => result,
         () = clock.run_sparing(&TIMEOUTS) => unreachable!(),
     };
-    assert_eq!(failures, ["cut", "connect", "connect"]);
-    assert_eq!(result.unwrap().attempts, 4);
+    assert_eq!(failures, ["cut", "connect"]);
+    assert_eq!(result.unwrap().attempts, 3);
     drop(server);
 
     let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -201,8 +201,8 @@ async fn a_refused_connection_is_tried_until_somebody_listens() {
     drop(nobody);
     let model = scripted::anthropic(&url, port(&clock), policy()).unwrap();
     let run = ask(&model, &clock, "hello").await;
-    assert_eq!(run.failures, ["connect"; 8]);
-    assert_eq!(run.waits.iter().sum::<f64>(), 91.5);
+    assert_eq!(run.failures, ["connect"; 2], "no network is to blame here");
+    assert_eq!(run.waits.iter().sum::<f64>(), 1.5);
     assert_eq!(kind(&run.result.unwrap_err().error), "connect");
 }
 
