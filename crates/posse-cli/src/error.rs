@@ -1,5 +1,6 @@
 //! Every error that people see goes through here: what happened, then what to do.
 
+mod foreign_words;
 pub(crate) mod usage;
 
 use std::path::PathBuf;
@@ -7,9 +8,9 @@ use std::process::ExitCode;
 
 use posse_model::SetupError;
 use posse_permission::RuleError;
-use posse_port::in_a_line;
 use posse_port::model::ModelError;
 use posse_port::store::{Refusal, StoreError};
+use posse_port::{in_a_line, retry_after};
 use posse_protocol::{Fault, FaultClass};
 use posse_runtime::session::start_error::StartError;
 use posse_store::{ServerTrouble, Trouble, server_trouble, trouble};
@@ -18,6 +19,8 @@ use crate::output::{json_line, print, say, tame};
 
 /// Exit code for failures; `docs/cli.md` lists all codes.
 pub(crate) const FAILED: u8 = 1;
+/// Exit code for a command line that makes no sense.
+pub(crate) const USAGE: u8 = 2;
 /// Exit code if the run ended before its work was done, and can be continued.
 pub(crate) const UNFINISHED: u8 = 3;
 /// Exit code after Ctrl-C.
@@ -118,8 +121,19 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// Prints what is wrong and what to do about it.
 pub(crate) fn tell(what: &str, hint: Option<&str>) {
     say(&format!("\x1b[1;31merror:\x1b[0m {}", tame(what)));
-    if let Some(hint) = hint {
-        say(&format!("\x1b[1mhint:\x1b[0m {}", tame(hint)));
+    hint.into_iter().for_each(advise);
+}
+
+/// Prints what to do.
+pub(crate) fn advise(hint: &str) {
+    say(&format!("\x1b[1mhint:\x1b[0m {}", tame(hint)));
+}
+
+/// Returns the advice for a fault: the provider knows best when it can answer again.
+pub(crate) fn for_fault(fault: &Fault) -> Option<String> {
+    match (fault.class, retry_after(fault)) {
+        (FaultClass::Busy, Some(wait)) => Some(format!("the provider is busy: retry after {wait}")),
+        (class, _) => for_class(class).map(str::to_owned),
     }
 }
 
@@ -203,7 +217,7 @@ pub(crate) fn hint(error: &anyhow::Error) -> Option<String> {
     {
         return Some("free some space; nothing that is kept in the store is lost".into());
     }
-    for_class(Fault::from(error.downcast_ref::<ModelError>()?).class).map(str::to_owned)
+    for_fault(&Fault::from(error.downcast_ref::<ModelError>()?))
 }
 
 /// Returns the advice for an error of the store.

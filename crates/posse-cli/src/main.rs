@@ -85,15 +85,18 @@ fn main() -> ExitCode {
     if let Some(done) = complete::asked(&words, Args::command) {
         return done;
     }
-    let posse = help::for_words(Args::command(), &words);
+    let mut posse = help::for_words(Args::command(), &words);
     let words: Vec<String> = words
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     if let Some(error) = usage::no_such_command(&mut Args::command(), &words) {
-        error.exit();
+        return usage::report(error, &Args::command(), &words);
     }
-    let matches = posse.get_matches();
+    let matches = match posse.try_get_matches_from_mut(std::env::args_os()) {
+        Ok(matches) => matches,
+        Err(error) => return usage::report(error, &posse, &words),
+    };
     // Known before the command runs, since an error must be printed as JSON, too.
     let json = usage::wants_json(&matches);
     let args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());

@@ -5,7 +5,7 @@ pub fn closest<'a>(word: &str, names: &[&'a str]) -> Option<&'a str> {
     let far = |name: &str| edits(&word.to_lowercase(), &name.to_lowercase());
     let best = names.iter().copied().min_by_key(|name| far(name))?;
     // Two edits turn a short word into almost any other, which is not a useful guess.
-    (far(best) <= 2.min(word.chars().count() / 2)).then_some(best)
+    (far(best) <= 2.min((word.chars().count() + 1) / 3)).then_some(best)
 }
 
 /// Returns the edit distance; a swap of adjacent letters counts as one edit.

@@ -1,8 +1,14 @@
 //! Invalid command lines for which clap's own messages would not help.
 
-use clap::error::ErrorKind;
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, Command};
 use posse_port::closest;
+
+use super::USAGE;
+use super::foreign_words::{instead_of_command, instead_of_flag};
+use crate::output::say;
 
 /// Returns true if the given command has `--json`.
 pub(crate) fn wants_json(matches: &ArgMatches) -> bool {
@@ -55,6 +61,39 @@ impl UsageError {
     }
 }
 
+/// Prints what is wrong with a command line, or the help that was asked for, and returns the exit
+/// code.
+pub(crate) fn report(error: clap::Error, command: &Command, words: &[String]) -> ExitCode {
+    if !error.use_stderr() {
+        error.exit();
+    }
+    let error = explained(error, command, words);
+    say(error.render().ansi().to_string().trim_end());
+    ExitCode::from(USAGE)
+}
+
+/// Says what posse has in place of a flag that it does not know.
+fn explained(mut error: clap::Error, command: &Command, words: &[String]) -> clap::Error {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return error;
+    }
+    // A prompt that begins with a dash is rare, and a mistyped flag is not.
+    error.remove(ContextKind::Suggested);
+    let first = words.get(1);
+    let is_run = first.is_none_or(|word| command.find_subcommand(word).is_none());
+    let flag = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(flag)) if is_run => flag.clone(),
+        _ => return error,
+    };
+    if let Some(instead) = instead_of_flag(&flag) {
+        error.remove(ContextKind::SuggestedArg);
+        let tip = format!("posse has this instead: {instead}");
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
+    error
+}
+
 /// Returns the error for a first word that is not a command. A prompt in its place contains
 /// blanks, or there is a `-p`.
 pub(crate) fn no_such_command(command: &mut Command, arguments: &[String]) -> Option<clap::Error> {
@@ -70,10 +109,11 @@ pub(crate) fn no_such_command(command: &mut Command, arguments: &[String]) -> Op
     if names.contains(&word.as_str()) {
         return None;
     }
-    let meant = closest(word, &names).map_or_else(
-        || "; a prompt of one word needs -p".to_owned(),
-        |name| format!(" (did you mean `{name}`? a prompt of one word needs -p)"),
-    );
+    let meant = match (instead_of_command(word), closest(word, &names)) {
+        (Some(instead), _) => format!("; {instead}"),
+        (None, Some(name)) => format!(" (did you mean `{name}`? a prompt of one word needs -p)"),
+        (None, None) => "; a prompt of one word needs -p".to_owned(),
+    };
     Some(command.error(
         ErrorKind::InvalidSubcommand,
         format!("there is no command `{word}`{meant}"),
@@ -95,12 +135,42 @@ mod tests {
     }
 
     #[test]
+    fn a_flag_of_another_program_names_what_posse_has() {
+        let complaint = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let mut command = crate::Args::command();
+            let error = command.try_get_matches_from_mut(&words).unwrap_err();
+            explained(error, &command, &words).to_string()
+        };
+        for (line, said) in [
+            ("posse -p x --ide", "`posse mcp serve`"),
+            ("posse -p x --full-auto", "--permission-mode acceptEdits"),
+            ("posse -p x --output-schema=a", "--json-schema"),
+            ("posse -p x --modle m", "'--model'"),
+        ] {
+            let complaint = complaint(line);
+            assert!(complaint.contains(said), "{complaint}");
+        }
+        for line in ["posse -p x --foo", "posse sessions list --ide"] {
+            let complaint = complaint(line);
+            assert!(!complaint.contains("tip: to pass"), "{complaint}");
+            assert!(!complaint.contains("instead"), "{complaint}");
+        }
+    }
+
+    #[test]
     fn a_mistyped_command_is_told_from_a_prompt() {
         let said = complaint("posse|sesions|list|--json").unwrap();
         assert!(
             said.contains("no command `sesions` (did you mean `sessions`?"),
             "{said}"
         );
+        let said = complaint("posse|chat").unwrap();
+        assert!(
+            said.contains("no command `chat`; `posse` alone opens"),
+            "{said}"
+        );
+        assert!(!complaint("posse|cats").unwrap().contains("did you mean"));
         assert!(complaint("posse|dotcor").unwrap().contains("`doctor`"));
         assert!(
             complaint("posse|frobnicate")

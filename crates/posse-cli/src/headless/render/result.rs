@@ -144,14 +144,14 @@ pub(crate) fn advice(outcome: &Outcome, again: &str) -> Option<String> {
             format!("say what it should do instead: {go_on}")
         }
         Outcome::Partial(Limit::Context) => "start a new session with a shorter task".into(),
-        Outcome::Paused(fault) => match error::for_class(fault.class) {
+        Outcome::Paused(fault) => match error::for_fault(fault) {
             Some(hint) => format!("{hint}; then continue with {go_on}"),
             None => format!("continue with {go_on}"),
         },
         Outcome::Failed(fault) if fault.class == FaultClass::Fenced => {
             format!("the other process has it now; --fork-session with {go_on} makes a copy")
         }
-        Outcome::Failed(fault) => return error::for_class(fault.class).map(str::to_owned),
+        Outcome::Failed(fault) => return error::for_fault(fault),
     })
 }
 
