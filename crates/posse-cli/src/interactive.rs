@@ -44,6 +44,7 @@ use crate::assemble::run_config::{ProcessPurpose, RunConfig, SessionChoice};
 use crate::config::caller;
 use crate::config::look::Look;
 use crate::config::search_paths::SearchPaths;
+use crate::config::store::StoreArgs;
 use crate::error::Advised;
 use crate::headless::rule_keeper::RuleKeeper;
 use crate::headless::terminal_guard::TerminalGuard;
@@ -80,6 +81,21 @@ enum Past {
     Own,
     /// What a session has up to an entry, or all of it.
     Of(AgentId, CopiedHistory),
+}
+
+/// Returns the session of this directory that the person chooses.
+pub(crate) fn choose_session(store: &StoreArgs) -> anyhow::Result<Option<AgentId>> {
+    let runtime = crate::config::runtime()?;
+    let chosen = runtime.block_on(resume::choose(store));
+    // A read of the terminal may never return.
+    runtime.shutdown_background();
+    chosen
+}
+
+/// Lists the sessions of this directory, each with the command that continues it, and returns their
+/// number.
+pub(crate) fn list_sessions(store: &StoreArgs, command: &str) -> anyhow::Result<usize> {
+    crate::config::runtime()?.block_on(resume::list(store, command))
 }
 
 /// Holds a conversation until the person leaves. `config` returns what a session is opened with.
@@ -121,8 +137,11 @@ pub(crate) fn run(
                     session.map(|session| SessionChoice::Id(session.to_string()))
                 }
                 WantedSession::This(session) => Some(session),
-                WantedSession::Asked => match resume::choose(&config(None)?.store, is_plain).await?
-                {
+                WantedSession::Asked if is_plain => {
+                    resume::list(&config(None)?.store, "posse -r").await?;
+                    return Ok(ExitCode::SUCCESS);
+                }
+                WantedSession::Asked => match resume::choose(&config(None)?.store).await? {
                     Some(session) => Some(SessionChoice::Id(session.to_string())),
                     None => {
                         say("no session was chosen; `posse` begins a new one");

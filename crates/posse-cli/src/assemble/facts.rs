@@ -16,6 +16,8 @@ pub(crate) struct SessionFacts {
     pub(crate) again: String,
     /// The model's name.
     pub(crate) model: String,
+    /// Its context window, in tokens, if known.
+    pub(crate) window: Option<u64>,
     /// Where the agent works.
     pub(crate) cwd: PathBuf,
     /// The names of its tools.

@@ -100,6 +100,7 @@ pub(crate) struct SessionContext {
     pub(crate) found: Option<AgentRecord>,
     worktrees: GitWorktrees,
     model: String,
+    window: Option<u64>,
     key_source: Option<&'static str>,
     retries: u32,
 }
@@ -123,6 +124,7 @@ impl SessionContext {
             session,
             again,
             model: self.model.clone(),
+            window: self.window,
             cwd: self.cwd.clone(),
             tools,
             agents: names.filter(|name| !policy.forbids_agent(name)).collect(),
@@ -245,6 +247,7 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
         prices,
         worktrees,
         model,
+        window,
         key_source,
         retries,
     } = runtime_parts(config, &store, fallback, &settings.sandbox)?;
@@ -287,6 +290,7 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
         found,
         worktrees,
         model,
+        window,
         key_source,
         retries,
     })
@@ -298,6 +302,7 @@ pub(crate) struct RuntimeParts {
     prices: Arc<PriceList>,
     worktrees: GitWorktrees,
     model: String,
+    window: Option<u64>,
     key_source: Option<&'static str>,
     retries: u32,
 }
@@ -334,6 +339,7 @@ impl RuntimeParts {
         trusts: bool,
     ) -> anyhow::Result<Self> {
         let prices = Arc::new(provider::prices()?);
+        let window = chosen.model.window_of(&chosen.name);
         let gate = Arc::new(TrustGate { trusts });
         let worktrees = own_worktrees::own_worktrees()?.behind(gate);
         let ports = Ports {
@@ -350,6 +356,7 @@ impl RuntimeParts {
             runtime: Runtime::new(ports),
             prices,
             worktrees,
+            window,
             model: chosen.name,
             key_source: chosen.key_source,
             retries: chosen.retries,

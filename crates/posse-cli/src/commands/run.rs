@@ -9,13 +9,15 @@ use posse_runtime::session::branch::CopiedHistory;
 
 use crate::assemble::profile_args::PROGRAMS;
 use crate::assemble::run_config::{RunConfig, SessionChoice};
-use crate::assemble::run_options::RunOptions;
+use crate::assemble::run_options::{OutputFormat, RunOptions};
 use crate::config::store::StoreArgs;
 use crate::definitions::InlineAgents;
-use crate::error::Advised;
 use crate::error::usage::UsageError;
+use crate::error::{self, Advised, USAGE};
+use crate::headless::input::binary::BinaryInput;
 use crate::headless::input::stdin;
 use crate::headless::job::{self, FirstInput, RunJob};
+use crate::headless::terminal;
 use crate::interactive::{self, WantedSession};
 
 /// Run an agent on a prompt until it is done: `posse -p "fix the failing test"`.
@@ -33,6 +35,8 @@ pub(crate) struct RunCommand {
     print: bool,
     #[command(flatten)]
     screen: ScreenArgs,
+    #[command(flatten)]
+    stdin: StdinArgs,
     #[command(flatten)]
     preparation: PreparationArgs,
     #[command(flatten)]
@@ -66,6 +70,14 @@ struct ScreenArgs {
     plain: bool,
 }
 
+/// What standard input may be.
+#[derive(Clone, Debug, clap::Args)]
+struct StdinArgs {
+    /// Send piped input that is not text, with replacement characters for what is not UTF-8
+    #[arg(long, hide_short_help = true)]
+    binary: bool,
+}
+
 /// What a workspace is prepared for before the first prompt.
 #[derive(Clone, Debug, clap::Args)]
 struct PreparationArgs {
@@ -91,11 +103,43 @@ impl RunCommand {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         // Before standard input is read: a person with a wrong flag need not type a prompt first.
         self.check()?;
+        if self.resume.as_deref() == Some("") && (self.print || !terminal::is_there()) {
+            return self.choose_and_run();
+        }
         if !self.print && !self.options.by_lines() {
             return self.converse();
         }
         let given = self.options.given(&[])?;
         job::run(&self.options, || self.job(given))
+    }
+
+    /// Lets the person choose the session to continue. Where nobody can, sessions are listed.
+    fn choose_and_run(mut self) -> anyhow::Result<ExitCode> {
+        let store = StoreArgs {
+            store: self.store.clone(),
+        };
+        let verb = if self.print {
+            "posse -p --resume"
+        } else {
+            "posse --resume"
+        };
+        let prints_text = self.options.output_format() == OutputFormat::Text;
+        if terminal::has_screen() && prints_text {
+            return match interactive::choose_session(&store)? {
+                Some(session) => {
+                    self.resume = Some(session.to_string());
+                    self.run()
+                }
+                None => Ok(ExitCode::SUCCESS),
+            };
+        }
+        error::tell("--resume needs the ID of a session", None);
+        if interactive::list_sessions(&store, verb)? == 0 {
+            error::advise(
+                "this directory has no session yet; `posse sessions list --all` shows all",
+            );
+        }
+        Ok(ExitCode::from(USAGE))
     }
 
     /// Holds a conversation on the terminal.
@@ -124,7 +168,11 @@ impl RunCommand {
         let words = if by_lines {
             None
         } else {
-            stdin::prompt(self.prompt.as_deref(), self.which().is_none())?
+            let binary = match self.stdin.binary {
+                true => BinaryInput::Replaced,
+                false => BinaryInput::Refused,
+            };
+            stdin::prompt(self.prompt.as_deref(), self.which().is_none(), binary)?
         };
         if words.is_none() && !by_lines && self.which().is_none() {
             anyhow::bail!(Advised {
@@ -150,12 +198,6 @@ impl RunCommand {
             return wrong(
                 ErrorKind::ArgumentConflict,
                 "with --input-format stream-json, prompts come from standard input only",
-            );
-        }
-        if self.print && self.resume.as_deref() == Some("") {
-            return wrong(
-                ErrorKind::InvalidValue,
-                "with -p, --resume needs the ID of a session",
             );
         }
         if self.fork_session && self.which().is_none() {

@@ -21,6 +21,7 @@ pub(crate) fn facts() -> SessionFacts {
         session: session(),
         again: "posse -p --resume 0197f0aa-0000".into(),
         model: "m".into(),
+        window: Some(200_000),
         cwd: PathBuf::from("/work"),
         tools: vec!["Read".into(), "Bash".into()],
         agents: vec!["Explore".into()],

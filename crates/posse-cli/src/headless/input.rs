@@ -1,5 +1,6 @@
 //! Input lines of a controlling program: `--input-format stream-json`.
 
+pub(crate) mod binary;
 pub(crate) mod initialize;
 pub(crate) mod stdin;
 

@@ -22,6 +22,7 @@ use super::input::stdin::{StdinLine, StdinLines};
 use super::input::{self, RequestError};
 use super::keyboard::Keyboard;
 use super::question_queue::QuestionQueue;
+use super::render::progress::grouped;
 use super::render::{Renderer, result};
 use super::rule_keeper::RuleKeeper;
 use super::session_spending::SessionSpending;
@@ -108,6 +109,7 @@ impl FirstInput {
         let unfinished = started.agent.unfinished;
         match words {
             Some(words) => {
+                fits(&words, &started.facts)?;
                 let read = started.slash.read(words).map_err(no_command)?;
                 Ok(Some(read.reported()))
             }
@@ -123,6 +125,36 @@ impl FirstInput {
             }),
         }
     }
+}
+
+/// Bytes of text that are about one token.
+const TOKEN: u64 = 4;
+
+/// Refuses a prompt that the model's window cannot hold.
+fn fits(words: &[ContentBlock], facts: &SessionFacts) -> Result<(), Advised> {
+    let bytes = words.iter().map(|block| match block {
+        ContentBlock::Text { text } => text.len() as u64,
+        _ => 0,
+    });
+    let bytes: u64 = bytes.sum();
+    let Some(window) = facts
+        .window
+        .filter(|window| bytes > window.saturating_mul(TOKEN))
+    else {
+        return Ok(());
+    };
+    let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+    Err(Advised {
+        what: format!(
+            "the prompt has {}, which is about {} tokens; {} holds {} (about {}). Nothing was sent",
+            megabytes(bytes),
+            grouped(bytes / TOKEN),
+            facts.model,
+            grouped(window),
+            megabytes(window.saturating_mul(TOKEN)),
+        ),
+        advice: "name the file in the prompt: the agent reads and searches it in parts".into(),
+    })
 }
 
 /// Runs a job. If it cannot even begin, programs get a result line.

@@ -23,22 +23,13 @@ const MOST: usize = 200;
 const WORDS: usize = 200;
 
 /// Returns the session that the person chooses; none if there is none, or they choose none.
-/// In plain lines they are listed, each with the ID that `posse -r` takes.
-pub(super) async fn choose(store: &StoreArgs, is_plain: bool) -> anyhow::Result<Option<AgentId>> {
+pub(super) async fn choose(store: &StoreArgs) -> anyhow::Result<Option<AgentId>> {
     let store = look_into_store(store)?;
     let sessions = sessions(&*store).await?;
     if sessions.is_empty() {
         return Ok(None);
     }
     let now = jiff::Timestamp::now().as_millisecond();
-    if is_plain {
-        for session in &sessions {
-            let item = item(session, now);
-            let id = short(session.agent);
-            say(&format!("posse -r {id}  {}  {}", item.about, item.words));
-        }
-        return Ok(None);
-    }
     let items = sessions.iter().map(|session| item(session, now)).collect();
     let mut picker = Picker::new("Continue which session?", items);
     let look = Look::load(color_depth())?;
@@ -74,6 +65,19 @@ pub(super) async fn choose(store: &StoreArgs, is_plain: bool) -> anyhow::Result<
         TerminalInput::stop();
     }
     Ok(chosen)
+}
+
+/// Lists the sessions in plain lines, each with the command that continues it, and returns their
+/// number.
+pub(super) async fn list(store: &StoreArgs, command: &str) -> anyhow::Result<usize> {
+    let sessions = sessions(&*look_into_store(store)?).await?;
+    let now = jiff::Timestamp::now().as_millisecond();
+    for session in &sessions {
+        let item = item(session, now);
+        let id = short(session.agent);
+        say(&format!("{command} {id}  {}  {}", item.about, item.words));
+    }
+    Ok(sessions.len())
 }
 
 /// Returns the sessions of this directory, newest first.

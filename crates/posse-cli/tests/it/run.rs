@@ -65,24 +65,94 @@ fn what_is_piped_follows_the_prompt() {
     );
 }
 
-#[test]
-fn what_is_piped_need_not_be_text() {
-    let project = Project::new("run-latin", "");
+/// Runs posse with this on standard input.
+fn piped(project: &Project, arguments: &[&str], input: Vec<u8>) -> Output {
     let mut child = project
-        .posse(&["-p"])
+        .posse(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(b"caf\xe9").unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
     let output = child.wait_with_output().unwrap();
-    assert_eq!(stdout(&output), "You said: caf\u{fffd}\n");
-    assert!(
-        stderr(&output).contains("not all UTF-8"),
-        "{}",
-        stderr(&output)
+    writer.join().unwrap().unwrap();
+    output
+}
+
+#[test]
+fn what_is_piped_is_text_unless_binary_is_meant() {
+    let project = Project::new("run-latin", "");
+    let output = piped(&project, &["-p"], b"caf\xe9".to_vec());
+    let said = stderr(&output);
+    assert_eq!(
+        (stdout(&output).as_str(), output.status.code()),
+        ("", Some(1))
     );
+    assert!(
+        said.contains("byte 4 is 0xe9, which is not UTF-8; nothing was sent")
+            && said.contains("hint: name the file in the prompt"),
+        "{said}"
+    );
+    assert_eq!(project.requests(), [] as [Value; 0]);
+    let output = piped(&project, &["-p", "--binary"], b"caf\xe9".to_vec());
+    assert_eq!(stdout(&output), "You said: caf\u{fffd}\n");
+    assert!(stderr(&output).contains("were replaced"));
+}
+
+#[test]
+fn what_the_model_cannot_hold_is_not_sent() {
+    let project = Project::new("run-long", "");
+    let output = piped(&project, &["-p", "sum up"], vec![b'x'; 20 << 20]);
+    let said = stderr(&output);
+    assert_eq!(
+        (stdout(&output).as_str(), output.status.code()),
+        ("", Some(1))
+    );
+    for part in [
+        "the prompt has 21.0 MB",
+        "holds ",
+        "hint: name the file in the prompt",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(project.requests(), [] as [Value; 0]);
+    assert_eq!(stdout(&project.run(&["sessions", "list"])), "");
+}
+
+#[test]
+fn nobody_waits_long_for_an_address_of_this_machine_where_nothing_listens() {
+    let project = Project::new("run-nobody", "");
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", nobody.local_addr().unwrap());
+    drop(nobody);
+    let output = project.run(&["-p", "hi", "--base-url", &url]);
+    let said = stderr(&output);
+    assert_eq!(said.matches("attempt ").count(), 2, "{said}");
+    assert!(said.contains("is something listening there?"), "{said}");
+}
+
+#[test]
+fn a_session_to_resume_is_named_or_listed() {
+    let project = Project::new("run-resume-list", "");
+    let output = project.run(&["-p", "--resume"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("this directory has no session yet"));
+    project.run(&["-p", "mend the lexer"]);
+    for (arguments, command) in [
+        (&["-p", "--resume"][..], "posse -p --resume "),
+        (&["-r"], "posse --resume "),
+    ] {
+        let output = project.run(arguments);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        let listed = said.lines().find(|line| line.starts_with(command));
+        assert!(
+            listed.is_some_and(|line| line.ends_with("mend the lexer")),
+            "{said}"
+        );
+    }
 }
 
 #[test]

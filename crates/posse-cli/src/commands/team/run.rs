@@ -19,6 +19,7 @@ use crate::definitions::teams::{TeamDeclaration, TeamSources, about};
 use crate::definitions::{AgentSources, DefinitionEntry, DefinitionSource, InlineAgents, Severity};
 use crate::error::Advised;
 use crate::headless::event_loop::BoardShown;
+use crate::headless::input::binary::BinaryInput;
 use crate::headless::input::stdin;
 use crate::headless::job::{self, FirstInput, OpenBoard, RunJob};
 use crate::headless::terminal::{self, has_screen};
@@ -72,7 +73,9 @@ impl RunTeam {
                 Some(vec![posse_protocol::ContentBlock::text(goal.clone())])
             }
             (_, true) => None,
-            (goal, false) => stdin::prompt(goal.as_deref(), self.resume.is_none())?,
+            (goal, false) => {
+                stdin::prompt(goal.as_deref(), self.resume.is_none(), BinaryInput::Refused)?
+            }
         };
         let (mut config, first) = match resumed {
             Some(ResumedTeam {

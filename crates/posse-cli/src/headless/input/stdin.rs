@@ -1,6 +1,5 @@
 //! Standard input: as part of the prompt, or as lines while the agent works.
 
-use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
@@ -10,6 +9,7 @@ use posse_protocol::ContentBlock;
 use posse_runtime::definition::skill::arguments::Called;
 use tokio::sync::mpsc;
 
+use super::binary::{self, BinaryInput};
 use crate::error::Advised;
 use crate::output::{say, say_to_person};
 
@@ -103,6 +103,7 @@ fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Stdi
 pub(crate) fn prompt(
     given: Option<&str>,
     ask_terminal: bool,
+    binary: BinaryInput,
 ) -> anyhow::Result<Option<Vec<ContentBlock>>> {
     let given = given.filter(|text| *text != "-");
     let stdin = io::stdin();
@@ -138,11 +139,18 @@ pub(crate) fn prompt(
             });
         }
     }
-    let piped = String::from_utf8_lossy(&piped);
-    if let Cow::Owned(_) = piped {
-        say("standard input is not all UTF-8: invalid bytes were replaced by \u{fffd}");
+    if let Some(found) = binary::found(&piped) {
+        if binary == BinaryInput::Refused {
+            anyhow::bail!(Advised {
+                what: format!("standard input is not text: {found}; nothing was sent"),
+                advice: "name the file in the prompt, so that the agent can look at it; `posse -p --binary` \
+                         sends it all the same"
+                    .into(),
+            });
+        }
+        say("standard input is not text: bytes that are not UTF-8 were replaced by \u{fffd}");
     }
-    Ok(joined(given, &piped))
+    Ok(joined(given, &String::from_utf8_lossy(&piped)))
 }
 
 /// Joins the argument and standard input.
