@@ -13,6 +13,8 @@ use posse_tui::text::is_spelt;
 pub(crate) use posse_tui::text::{escaped as tame, one_line};
 use serde::Serialize;
 
+use self::transcript::wrapped;
+
 /// Writes to stdout and flushes.
 pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
@@ -40,10 +42,21 @@ fn unwritten(error: io::Error) -> io::Error {
     )
 }
 
-/// Writes a line for people to stderr. Errors are ignored: there is no other place to report
-/// them.
+/// Writes a line for people to stderr, broken at words on a terminal. Errors are ignored: there is
+/// no other place to report them.
 pub(crate) fn say(line: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{line}");
+    let mut err = anstream::stderr().lock();
+    let _ = match width_of_stderr() {
+        Some(widest) => writeln!(err, "{}", wrapped(line, widest)),
+        None => writeln!(err, "{line}"),
+    };
+}
+
+/// Returns the width of the terminal on stderr; `None` if it is not a terminal.
+pub(crate) fn width_of_stderr() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+    let columns = usize::from(size.ws_col);
+    (columns > 0).then_some(columns)
 }
 
 /// Writes a line about progress, only if stderr is a terminal.

@@ -3,15 +3,13 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
-use posse_tui::text;
 
 use super::output_item::OutputItem;
 use super::panel::Panel;
 use super::terminal;
-use crate::output::print;
-use crate::output::transcript::fitted;
+use crate::output::transcript::{fitted, width_of, wrapped};
+use crate::output::{print, width_of_stderr};
 
 /// Number of bytes for stderr that may wait for more, so that they are one write.
 const WAITING: usize = 8192;
@@ -38,9 +36,9 @@ impl Screen {
     pub(crate) fn write(&mut self, item: OutputItem) -> io::Result<()> {
         let mut words = String::new();
         match item {
-            OutputItem::Note(note) => self.above(&format!("\x1b[2m{note}\x1b[0m\n")),
+            OutputItem::Note(note) => self.note(&note),
             OutputItem::TerminalNote(note) if io::stderr().is_terminal() => {
-                self.above(&format!("\x1b[2m{note}\x1b[0m\n"));
+                self.note(&note);
             }
             // Only a person can act on it now.
             OutputItem::TerminalNote(_) => {}
@@ -89,6 +87,15 @@ impl Screen {
         self.panel = None;
         self.open.clear();
         self.live_line.clear();
+    }
+
+    /// Adds a line for stderr, broken at words on a terminal.
+    fn note(&mut self, note: &str) {
+        let note = match width_of_stderr() {
+            Some(widest) => wrapped(note, widest),
+            None => note.to_owned(),
+        };
+        self.above(&format!("\x1b[2m{note}\x1b[0m\n"));
     }
 
     /// Adds text for stderr.
@@ -154,11 +161,6 @@ fn last_rows(text: &str, columns: usize, rows: usize) -> Vec<String> {
         .collect();
     lines.reverse();
     lines
-}
-
-/// Returns the columns that a line with styles takes.
-fn width_of(line: &str) -> usize {
-    text::columns(&strip_str(line).to_string())
 }
 
 /// Returns the number of rows of lines that were drawn for a wider window.

@@ -1,6 +1,7 @@
 //! Text in a limited width.
 
-use posse_tui::text::clip;
+use anstream::adapter::strip_str;
+use posse_tui::text::{clip, columns};
 
 /// Returns `text` in at most `longest` characters.
 pub(crate) fn shortened(text: &str, longest: usize) -> String {
@@ -22,9 +23,83 @@ pub(crate) fn fitted(text: &str, widest: usize) -> String {
     }
 }
 
+/// Returns `text`, which may have styles, with lines that are broken at words to fit the width. What
+/// stands between backticks is copied whole, and so is a word that is longer than the width.
+pub(crate) fn wrapped(text: &str, widest: usize) -> String {
+    let lines = text.split('\n').map(|line| match width_of(line) <= widest {
+        true => line.to_owned(),
+        false => broken(line, widest),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Breaks a line at words.
+fn broken(line: &str, widest: usize) -> String {
+    let (mut lines, mut used) = (String::with_capacity(line.len()), 0);
+    for word in words(line, widest) {
+        let taken = width_of(word);
+        if used > 0 && used + 1 + taken > widest {
+            lines.push_str("\n  ");
+            used = 2;
+        } else if !lines.is_empty() {
+            lines.push(' ');
+            used += 1;
+        }
+        lines.push_str(word);
+        used += taken;
+    }
+    lines
+}
+
+/// Returns the words of a line. Code is a word if it fits the width.
+fn words(line: &str, widest: usize) -> Vec<&str> {
+    let (mut words, mut begin, mut tick) = (Vec::new(), 0, None);
+    for (at, c) in line.char_indices() {
+        match (c, tick) {
+            ('`', None) => {
+                let code = line[at + 1..].split_once('`');
+                tick = code.and_then(|(code, _)| (width_of(code) + 4 <= widest).then_some(at));
+            }
+            ('`', Some(_)) => tick = None,
+            (' ', None) => {
+                words.push(&line[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push(&line[begin..]);
+    words
+}
+
+/// Returns the columns that a text with styles takes.
+pub(crate) fn width_of(text: &str) -> usize {
+    columns(&strip_str(text).to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_broken_at_words_and_code_is_whole() {
+        let hint = "\x1b[1mhint:\x1b[0m is it there? `posse doctor` checks it";
+        assert_eq!(wrapped(hint, 80), hint);
+        let narrow = "\x1b[1mhint:\x1b[0m is it there?\n  `posse doctor` checks\n  it";
+        assert_eq!(wrapped(hint, 24), narrow);
+        assert_eq!(wrapped("a\n漢字 漢字", 5), "a\n漢字\n  漢字");
+        let path = "see /a/very/long/path now";
+        assert_eq!(wrapped(path, 8), "see\n  /a/very/long/path\n  now");
+        assert_eq!(
+            wrapped("`a b c d` e", 6),
+            "`a b\n  c\n  d` e",
+            "it does not fit"
+        );
+        assert_eq!(
+            wrapped("  indented words here", 12),
+            "  indented\n  words here"
+        );
+    }
 
     #[test]
     fn characters_are_counted() {

@@ -280,6 +280,29 @@ fn lines_about_others_do_not_tear_code_that_arrives() {
     assert!(screen.contains(code), "{screen}");
 }
 
+#[test]
+fn what_to_do_next_is_broken_at_words_and_can_be_pasted() {
+    let project = Project::new("terminal-narrow", "");
+    let lines = "posse -p hello; posse -p x --base-url nonsense; echo code $?";
+    let terminal = Terminal::with(&project, (50, 20), lines);
+    terminal.sees("code 1");
+    let rows = terminal.tmux.run(&["capture-pane", "-p", "-t", "%0"]);
+    let pasted = rows
+        .lines()
+        .find_map(|line| line.strip_prefix("continue with: "));
+    let pasted: Vec<&str> = pasted.unwrap().split(' ').collect();
+    assert_eq!((pasted.len(), pasted[2]), (4, "--resume"), "{rows}");
+    let hint = rows.lines().skip_while(|line| !line.starts_with("hint: "));
+    let hint: Vec<&str> = hint.take(2).map(str::trim).collect();
+    assert_eq!(
+        hint,
+        [
+            "hint: a base URL looks like http://127.0.0.1:4141",
+            "or https://host"
+        ]
+    );
+}
+
 /// Thinks for a while, and answers.
 const THINKS: &str = r#"
 [[rule]]

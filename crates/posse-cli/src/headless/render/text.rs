@@ -19,7 +19,7 @@ use crate::assemble::facts::SessionFacts;
 use crate::headless::output_item::OutputItem;
 use crate::headless::runs::Runs;
 use crate::headless::team_snapshot::TeamSnapshot;
-use crate::output::transcript::shortened;
+use crate::output::transcript::{shortened, width_of};
 use crate::output::{columns, in_words, one_line, tame};
 use crate::present::costs::uncertain;
 use crate::present::model;
@@ -221,15 +221,19 @@ impl TextRenderer {
         };
         let more = uncertain(end.uncertain);
         let more = more.map_or_else(String::new, |more| format!(" and {more}"));
-        let go_on = if broken_off {
-            String::new()
-        } else {
-            format!(" · continue with: {again} …")
-        };
-        self.note(
-            &mut items,
-            &format!("{turns} · {input} tokens in, {output} out{below} · {cost}{more}{go_on}"),
-        );
+        let totals = format!("{turns} · {input} tokens in, {output} out{below} · {cost}{more}");
+        let go_on = format!("continue with: {again}");
+        let together = format!("{totals} · {go_on}");
+        // A command that is broken into two lines cannot be copied.
+        let fits = width_of(&together) <= usize::from(columns());
+        match broken_off {
+            true => self.note(&mut items, &totals),
+            false if fits => self.note(&mut items, &together),
+            false => {
+                self.note(&mut items, &totals);
+                self.note(&mut items, &go_on);
+            }
+        }
         items
     }
 
@@ -567,7 +571,8 @@ Again.
   no such file
 
 all done
-[2 turns · 37 tokens in, 5 out · $0.50 · continue with: posse -p --resume 0197f0aa-0000 …]
+[2 turns · 37 tokens in, 5 out · $0.50]
+[continue with: posse -p --resume 0197f0aa-0000]
 "
         );
     }
@@ -787,8 +792,8 @@ four
         };
         let (_, notes) =
             written(TextRenderer::new(facts(), ReplyView::Plain, true).finish(&finished(&all)));
-        let line =
-            "2 turns · 37 tokens in, 5 out · sub-agents 12,345 tokens · $2.00 · continue with: ";
-        assert!(notes[0].starts_with(line), "{notes:?}");
+        let line = "2 turns · 37 tokens in, 5 out · sub-agents 12,345 tokens · $2.00";
+        let go_on = "continue with: posse -p --resume 0197f0aa-0000";
+        assert_eq!(notes, [line, go_on], "a command that can be pasted");
     }
 }
