@@ -26,14 +26,14 @@ use std::sync::Arc;
 pub use closest::closest;
 pub use fault::{in_a_line, retry_after};
 
-use clock::Clock;
-use hooks::HookRunner;
-use memory::Ram;
+use clock::{Clock, SystemClock};
+use hooks::{HookRunner, NoHooks};
+use memory::{Ram, SystemMemory};
 use model::Model;
-use price::Prices;
-use servers::Servers;
+use price::{NoPrices, Prices};
+use servers::{NoServers, Servers};
 use store::Store;
-use worktree::Worktrees;
+use worktree::{NoWorktrees, Worktrees};
 
 /// A boxed future, returned by ports so that they are usable as `dyn`.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -57,4 +57,21 @@ pub struct Ports {
     pub hooks: Arc<dyn HookRunner>,
     /// Connects with servers of tools.
     pub servers: Arc<dyn Servers>,
+}
+
+impl Ports {
+    /// The ports of a runtime that needs a model and a store only: the machine's clock and memory,
+    /// no prices, no worktrees, no hooks and no servers. Any of them can be set afterwards.
+    pub fn new(model: Arc<dyn Model>, store: Arc<dyn Store>) -> Self {
+        Self {
+            model,
+            store,
+            clock: Arc::new(SystemClock::default()),
+            prices: Arc::new(NoPrices),
+            memory: Arc::new(SystemMemory),
+            worktrees: Arc::new(NoWorktrees),
+            hooks: Arc::new(NoHooks),
+            servers: Arc::new(NoServers),
+        }
+    }
 }

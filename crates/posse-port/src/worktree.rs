@@ -26,6 +26,35 @@ pub trait Worktrees: Send + Sync {
     fn reclaim(&self, worktree: &Worktree) -> BoxFuture<'static, Result<bool, String>>;
 }
 
+/// Makes no worktrees: an agent that is to have one does not start.
+#[derive(Clone, Copy, Debug)]
+pub struct NoWorktrees;
+
+impl Worktrees for NoWorktrees {
+    fn make(&self, _wanted: Wanted) -> BoxFuture<'static, Result<Made, String>> {
+        ready(Err(UNAVAILABLE.to_owned()))
+    }
+
+    fn changes(&self, _worktree: &Worktree) -> BoxFuture<'static, Option<String>> {
+        ready(Some(UNAVAILABLE.to_owned()))
+    }
+
+    fn release(&self, _worktree: &Worktree) -> BoxFuture<'static, Option<String>> {
+        ready(Some(UNAVAILABLE.to_owned()))
+    }
+
+    fn reclaim(&self, _worktree: &Worktree) -> BoxFuture<'static, Result<bool, String>> {
+        ready(Err(UNAVAILABLE.to_owned()))
+    }
+}
+
+/// What an agent is told that asks for a worktree where there are none.
+const UNAVAILABLE: &str = "worktrees are not available here; work in the current directory";
+
+fn ready<T: Send + 'static>(answer: T) -> BoxFuture<'static, T> {
+    Box::pin(std::future::ready(answer))
+}
+
 /// A request for a new worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {

@@ -60,6 +60,19 @@ pub struct Elsewhere {
 pub const VARIABLES: &str = "set.sh";
 
 impl Workspace {
+    /// A workspace of one directory, and the one for long output. Both must be absolute and
+    /// resolved.
+    pub fn new(cwd: PathBuf, spill: PathBuf) -> Self {
+        Self {
+            roots: vec![cwd.clone()],
+            cwd,
+            spill,
+            home: None,
+            mirror: None,
+            notes: None,
+        }
+    }
+
     /// Returns the directories that file tools may access: the roots, and the agent's notes.
     pub fn reach(&self) -> impl Iterator<Item = &Path> {
         let notes = self.notes.iter().map(|notes| &notes.directory);
