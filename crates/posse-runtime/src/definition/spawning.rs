@@ -54,6 +54,33 @@ pub struct Spawning {
     pub teams: Teaming,
 }
 
+impl Default for Spawning {
+    /// No types: agents can start no others until they are given some, such as those of
+    /// [`built_in`](crate::definition::agent_type::built_in).
+    fn default() -> Self {
+        Self {
+            types: Arc::default(),
+            skills: None,
+            forced_model: None,
+            usual_model: None,
+            implicit_fork: false,
+            base: Base::default(),
+            dirty: Dirty::default(),
+            context: Arc::default(),
+            hooks: Arc::default(),
+            servers: Arc::default(),
+            instructions: None,
+            depth: 3,
+            running: 64,
+            background: Background::default(),
+            auto_background: None,
+            budgets: Budgets::default(),
+            least_memory: 256 << 20,
+            teams: Teaming::default(),
+        }
+    }
+}
+
 /// Settings of teams.
 #[derive(Clone, Debug)]
 pub struct Teaming {

@@ -32,6 +32,19 @@ pub struct AgentProfile {
     pub mode: PermissionMode,
 }
 
+impl AgentProfile {
+    /// An agent in the default mode, with the model's own thinking and effort.
+    pub fn new(model: impl Into<String>, system: impl Into<String>) -> Self {
+        Self {
+            model: model.into(),
+            system: vec![system.into()],
+            thinking: Thinking::Default,
+            effort: None,
+            mode: PermissionMode::Default,
+        }
+    }
+}
+
 /// What the process that runs an agent provides; not stored.
 #[derive(Clone)]
 pub struct Setup {
@@ -54,6 +67,23 @@ pub struct Setup {
     pub output_schema: Option<OutputSchema>,
 }
 
+impl Setup {
+    /// The setup of an agent with these tools in this workspace: no rules, nobody who answers when
+    /// a rule says ask, no limits but on the length of a reply, and no agents that it can start.
+    pub fn new(tools: Toolbox, workspace: Workspace) -> Self {
+        Self {
+            tools,
+            policy: Arc::default(),
+            workspace: Arc::new(workspace),
+            limits: Limits::default(),
+            approver: Approver::Nobody,
+            spawning: Spawning::default(),
+            joins: false,
+            output_schema: None,
+        }
+    }
+}
+
 /// Limits of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -69,6 +99,18 @@ pub struct Limits {
     pub compact_at: Option<u64>,
     /// Maximum number of times that a call may fail in the same way.
     pub repeats: Repeats,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            turns: None,
+            budget: Budget::default(),
+            max_tokens: 32_000,
+            compact_at: None,
+            repeats: Repeats::default(),
+        }
+    }
 }
 
 /// How often a call may fail in a row with the same input and the same result.
