@@ -9,8 +9,7 @@ use posse_model::price::PriceList;
 use posse_permission::{Policy, RuleList, Source};
 use posse_port::Ports;
 use posse_port::clock::{Clock, SystemClock};
-use posse_port::memory::SystemMemory;
-use posse_port::model::Thinking;
+use posse_port::model::Model;
 use posse_port::store::Store;
 use posse_port::tool::{Toolbox, Workspace};
 use posse_protocol::{
@@ -19,9 +18,8 @@ use posse_protocol::{
 };
 use posse_runtime::definition::agent_type::built_in;
 use posse_runtime::definition::spawning::{Background, Spawning};
-use posse_runtime::govern::budget::{Budget, Budgets};
 use posse_runtime::live::handle::Agent;
-use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Repeats, Setup};
+use posse_runtime::live::setup::{AgentProfile, Limits, Setup};
 use posse_runtime::runtime::Runtime;
 use posse_scripted::Server;
 use tempfile::TempDir;
@@ -61,41 +59,17 @@ impl Rig {
             std::fs::create_dir_all(&path)?;
             Ok(path)
         };
-        let workspace = Workspace {
-            cwd: at("work")?,
-            roots: vec![at("work")?],
-            spill: at("home/spill")?,
-            home: None,
-            mirror: None,
-            notes: None,
-        };
-        let setup = Setup {
-            tools: posse_tools::all(posse_tools::ToolsConfig {
-                reach: posse_tools::Reach::Public,
-                background: true,
-                processes: posse_tools::SystemProcesses::default(),
-                gate: None,
-            }),
-            policy: Arc::new(Policy::default()),
-            workspace: Arc::new(workspace),
-            limits: Limits {
-                turns: None,
-                budget: Budget::default(),
-                max_tokens: 4096,
-                compact_at: None,
-                repeats: Repeats::default(),
-            },
-            approver: Approver::Nobody,
-            spawning: spawning(),
-            joins: false,
-            output_schema: None,
-        };
+        let tools = posse_tools::all(posse_tools::ToolsConfig {
+            reach: posse_tools::Reach::Public,
+            background: true,
+            processes: posse_tools::SystemProcesses::default(),
+            gate: None,
+        });
+        let workspace = Workspace::new(at("work")?, at("home/spill")?);
+        let setup = setup(tools, workspace);
         let profile = AgentProfile {
-            model: "claude-opus-5".into(),
-            system: vec!["You work on code. ".repeat(200)],
-            thinking: Thinking::Default,
-            effort: None,
             mode: PermissionMode::AcceptEdits,
+            ..AgentProfile::new("claude-opus-5", "You work on code. ".repeat(200))
         };
         let ground = Ground::new(&at("home")?)?;
         let store = ground.place().open()?;
@@ -190,14 +164,8 @@ impl Rig {
             self.policy,
         )?);
         Ok(Runtime::new(Ports {
-            model,
-            store: Arc::clone(&self.store),
             clock: Arc::clone(&self.clock),
-            prices: Arc::new(PriceList::built_in()?),
-            memory: Arc::new(SystemMemory),
-            hooks: Arc::new(posse_port::hooks::NoHooks),
-            servers: Arc::new(posse_port::servers::NoServers),
-            worktrees: Arc::new(posse_tools::GitWorktrees::new(self.worktrees())),
+            ..ports(model, Arc::clone(&self.store), self.worktrees())?
         }))
     }
 
@@ -214,27 +182,37 @@ impl Rig {
     }
 }
 
+/// The ports of a test: prices that are built in, and worktrees of git in this directory.
+pub fn ports(
+    model: Arc<dyn Model>,
+    store: Arc<dyn Store>,
+    worktrees: PathBuf,
+) -> Result<Ports, SetupError> {
+    Ok(Ports {
+        prices: Arc::new(PriceList::built_in()?),
+        worktrees: Arc::new(posse_tools::GitWorktrees::new(worktrees)),
+        ..Ports::new(model, store)
+    })
+}
+
+/// The setup of a rig, unless a test sets another.
+pub fn setup(tools: Toolbox, workspace: Workspace) -> Setup {
+    Setup {
+        limits: Limits {
+            max_tokens: 4096,
+            ..Limits::default()
+        },
+        spawning: spawning(),
+        ..Setup::new(tools, workspace)
+    }
+}
+
 /// The spawning settings of a rig, unless a test sets others; there are no types yet.
 pub fn spawning() -> Spawning {
     Spawning {
-        implicit_fork: false,
-        types: Arc::default(),
-        skills: None,
-        forced_model: None,
-        usual_model: None,
-        base: Default::default(),
-        dirty: Default::default(),
-        context: Arc::new([]),
-        hooks: Arc::default(),
-        servers: Arc::default(),
-        instructions: None,
-        depth: 3,
-        running: 64,
         background: Background::Off,
-        auto_background: None,
-        budgets: Budgets::default(),
         least_memory: 64 << 20,
-        teams: posse_runtime::definition::spawning::Teaming::default(),
+        ..Spawning::default()
     }
 }
 

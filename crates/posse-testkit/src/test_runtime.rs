@@ -5,25 +5,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use posse_model::RetryPolicy;
-use posse_model::price::PriceList;
 use posse_permission::{Policy, RuleList, Source};
-use posse_port::Ports;
 use posse_port::clock::SystemClock;
-use posse_port::memory::SystemMemory;
-use posse_port::model::{Model, Thinking};
+use posse_port::model::Model;
 use posse_port::store::Store;
 use posse_port::tool::Workspace;
 use posse_protocol::{Event, EventKind, Outcome, PermissionMode, RunEnd};
 use posse_runtime::definition::agent_type::built_in;
 use posse_runtime::definition::spawning::{Background, Spawning, Teaming};
-use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::handle::Agent;
-use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Repeats, Setup};
+use posse_runtime::live::setup::{AgentProfile, Limits, Setup};
 use posse_runtime::runtime::Runtime;
 use posse_tools::{Reach, SystemProcesses, ToolsConfig, Watchdog};
 
 use crate::place::Place;
-use crate::rig::{prompt, spawning};
+use crate::rig::{self, prompt};
 use crate::scripted::{self, SetupError};
 
 /// A directory with a runtime.
@@ -88,16 +84,8 @@ impl TestRuntime {
             Ok(path.canonicalize()?)
         };
         let store = place.open()?;
-        let runtime = Runtime::new(Ports {
-            model,
-            store: Arc::clone(&store),
-            clock: Arc::new(SystemClock::default()),
-            prices: Arc::new(PriceList::built_in()?),
-            memory: Arc::new(SystemMemory),
-            hooks: Arc::new(posse_port::hooks::NoHooks),
-            servers: Arc::new(posse_port::servers::NoServers),
-            worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
-        });
+        let worktrees = directory.join("worktrees");
+        let runtime = Runtime::new(rig::ports(model, Arc::clone(&store), worktrees)?);
         let cwd = work.canonicalize()?;
         let mut policy = Policy::default();
         let source = Source {
@@ -114,32 +102,19 @@ impl TestRuntime {
             },
         )?;
         let spill = at("home/spill")?;
+        let tools = posse_tools::all(ToolsConfig {
+            reach: Reach::Public,
+            background: true,
+            processes: SystemProcesses::new(guardian()?, None, Vec::new()),
+            gate: None,
+        });
         let setup = Setup {
-            tools: posse_tools::all(ToolsConfig {
-                reach: Reach::Public,
-                background: true,
-                processes: SystemProcesses::new(guardian()?, None, Vec::new()),
-                gate: None,
-            }),
             policy: Arc::new(policy),
-            workspace: Arc::new(Workspace {
-                cwd: cwd.clone(),
-                roots: vec![cwd],
-                spill,
-                home: None,
-                mirror: None,
-                notes: None,
-            }),
             limits: Limits {
-                turns: None,
-                budget: Budget::default(),
                 max_tokens: 64_000,
-                compact_at: None,
-                repeats: Repeats::default(),
+                ..Limits::default()
             },
-            approver: Approver::Nobody,
             spawning: Spawning {
-                implicit_fork: false,
                 types: Arc::new(built_in().into()),
                 background: Background::Asked,
                 running,
@@ -149,10 +124,9 @@ impl TestRuntime {
                     message_limit: u32::MAX,
                     ..Teaming::default()
                 },
-                ..spawning()
+                ..rig::spawning()
             },
-            joins: false,
-            output_schema: None,
+            ..Setup::new(tools, Workspace::new(cwd, spill))
         };
         Ok(Self {
             runtime,
@@ -189,11 +163,8 @@ impl TestRuntime {
     /// The same in another mode.
     pub fn session_in(&self, mode: PermissionMode) -> AgentRecord {
         let profile = AgentProfile {
-            model: "claude-opus-5".into(),
-            system: vec!["You work on code. ".repeat(200)],
-            thinking: Thinking::Default,
-            effort: None,
             mode,
+            ..AgentProfile::new("claude-opus-5", "You work on code. ".repeat(200))
         };
         AgentRecord(self.runtime.start(&profile, self.setup.clone()))
     }

@@ -9,26 +9,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use posse_model::RetryPolicy;
-use posse_model::price::PriceList;
-use posse_permission::{Policy, Source};
+use posse_permission::Source;
 use posse_port::Ports;
 use posse_port::clock::SystemClock;
 use posse_port::hooks::{HookRunner, NoHooks};
-use posse_port::memory::SystemMemory;
-use posse_port::model::Thinking;
 use posse_port::servers::{NoServers, Servers};
 use posse_port::tool::{Tool, Workspace};
 use posse_protocol::{Command, ContentBlock, EventKind, Outcome, PermissionMode};
 use posse_runtime::definition::server::ServerSet;
-use posse_runtime::govern::budget::Budget;
 use posse_runtime::hook::{self, HookBook, HookFile, HookLayer, HookSet};
 use posse_runtime::live::handle::Agent;
-use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Repeats, Setup};
+use posse_runtime::live::setup::{AgentProfile, Setup};
 use posse_runtime::runtime::Runtime;
 use posse_store::Sqlite;
 use posse_testkit::faulty::Faulty;
-use posse_testkit::rig::spawning;
-use posse_testkit::scripted;
+use posse_testkit::{rig, scripted};
 use posse_tools::{SystemHooks, SystemProcesses, Watchdog};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -98,22 +93,17 @@ impl Ground {
             counted.fetch_add(1, Ordering::Relaxed);
             false
         });
-        let clock = Arc::new(SystemClock::default());
         // Nobody is asked there.
         let inner = scripted::anthropic(
             "http://127.0.0.1:1",
-            Arc::<SystemClock>::clone(&clock),
+            Arc::new(SystemClock::default()),
             RetryPolicy::default(),
         )?;
+        let model = Arc::new(Calls::new(inner, &beside.tool, calls));
         let runtime = Runtime::new(Ports {
-            model: Arc::new(Calls::new(inner, &beside.tool, calls)),
-            store: Arc::new(store),
-            clock,
-            prices: Arc::new(PriceList::built_in()?),
-            memory: Arc::new(SystemMemory),
             servers: beside.servers,
             hooks: beside.runner,
-            worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
+            ..rig::ports(model, Arc::new(store), directory.join("worktrees"))?
         });
         Ok(Self {
             runtime,
@@ -124,11 +114,8 @@ impl Ground {
 
     pub(crate) fn start(&self) -> Agent {
         let profile = AgentProfile {
-            model: "claude-opus-5".into(),
-            system: vec!["You do nothing. ".repeat(100)],
-            thinking: Thinking::Default,
-            effort: None,
             mode: PermissionMode::BypassPermissions,
+            ..AgentProfile::new("claude-opus-5", "You do nothing. ".repeat(100))
         };
         self.runtime.start(&profile, self.setup.clone())
     }
@@ -160,34 +147,12 @@ fn declared(directory: &Path, hooks: &Value) -> HookSet {
 }
 
 fn setup(directory: &Path, hooks: HookSet, servers: ServerSet) -> Setup {
-    let workspace = Workspace {
-        cwd: directory.to_owned(),
-        roots: vec![directory.to_owned()],
-        spill: directory.to_owned(),
-        home: None,
-        mirror: None,
-        notes: None,
-    };
+    let workspace = Workspace::new(directory.to_owned(), directory.to_owned());
     let tool: Arc<dyn Tool> = Arc::new(Nothing);
-    let mut spawning = spawning();
-    spawning.hooks = Arc::new(HookBook::new(hooks));
-    spawning.servers = Arc::new(servers);
-    Setup {
-        tools: [tool].into_iter().collect(),
-        policy: Arc::new(Policy::default()),
-        workspace: Arc::new(workspace),
-        limits: Limits {
-            turns: None,
-            budget: Budget::default(),
-            max_tokens: 4096,
-            compact_at: None,
-            repeats: Repeats::default(),
-        },
-        approver: Approver::Nobody,
-        spawning,
-        joins: false,
-        output_schema: None,
-    }
+    let mut setup = rig::setup([tool].into_iter().collect(), workspace);
+    setup.spawning.hooks = Arc::new(HookBook::new(hooks));
+    setup.spawning.servers = Arc::new(servers);
+    setup
 }
 
 /// Sends the agent a prompt and waits for the end of its run.

@@ -5,24 +5,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use posse_model::RetryPolicy;
-use posse_model::price::PriceList;
-use posse_permission::Policy;
-use posse_port::Ports;
 use posse_port::clock::SystemClock;
-use posse_port::memory::SystemMemory;
-use posse_port::model::{Encoded, Model, Thinking};
+use posse_port::model::{Encoded, Model};
 use posse_port::store::{AgentState, Birth, Charge, Epoch, NewEntry, StateChange, Step, Store};
 use posse_port::tool::{Toolbox, Workspace};
 use posse_protocol::{
     AgentId, Command, ContentBlock, EntryKind, EventKind, Outcome, PermissionMode, RealmId,
 };
-use posse_runtime::govern::budget::Budget;
 use posse_runtime::live::handle::Agent;
-use posse_runtime::live::setup::{AgentProfile, Approver, Limits, Repeats, Setup};
+use posse_runtime::live::setup::AgentProfile;
 use posse_runtime::runtime::Runtime;
 use posse_store::Sqlite;
-use posse_testkit::rig::spawning;
-use posse_testkit::scripted;
+use posse_testkit::{rig, scripted};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -32,52 +26,16 @@ use crate::{Failed, cpu_ms};
 pub(crate) const SYSTEM: &str = "You answer in a sentence. ";
 
 pub(crate) fn runtime(model: Arc<dyn Model>, directory: &Path) -> Result<Runtime, Failed> {
-    Ok(Runtime::new(Ports {
-        model,
-        store: Arc::new(Sqlite::open(&directory.join("posse.db"))?),
-        clock: Arc::new(SystemClock::default()),
-        prices: Arc::new(PriceList::built_in()?),
-        memory: Arc::new(SystemMemory),
-        hooks: Arc::new(posse_port::hooks::NoHooks),
-        servers: Arc::new(posse_port::servers::NoServers),
-        worktrees: Arc::new(posse_tools::GitWorktrees::new(directory.join("worktrees"))),
-    }))
+    let store = Arc::new(Sqlite::open(&directory.join("posse.db"))?);
+    let worktrees = directory.join("worktrees");
+    Ok(Runtime::new(rig::ports(model, store, worktrees)?))
 }
 
 pub(crate) fn start(runtime: &Runtime, directory: &Path) -> Agent {
     let directory = directory.to_owned();
-    let workspace = Workspace {
-        cwd: directory.clone(),
-        roots: vec![directory.clone()],
-        spill: directory,
-        home: None,
-        mirror: None,
-        notes: None,
-    };
-    let profile = AgentProfile {
-        model: "claude-opus-5".into(),
-        system: vec![SYSTEM.repeat(100)],
-        thinking: Thinking::Default,
-        effort: None,
-        mode: PermissionMode::Default,
-    };
-    let setup = Setup {
-        tools: Toolbox::default(),
-        policy: Arc::new(Policy::default()),
-        workspace: Arc::new(workspace),
-        limits: Limits {
-            turns: None,
-            budget: Budget::default(),
-            max_tokens: 4096,
-            compact_at: None,
-            repeats: Repeats::default(),
-        },
-        approver: Approver::Nobody,
-        spawning: spawning(),
-        joins: false,
-        output_schema: None,
-    };
-    runtime.start(&profile, setup)
+    let workspace = Workspace::new(directory.clone(), directory);
+    let profile = AgentProfile::new("claude-opus-5", SYSTEM.repeat(100));
+    runtime.start(&profile, rig::setup(Toolbox::default(), workspace))
 }
 
 /// Sends the agent a prompt and waits for the end of its run.

@@ -5,9 +5,7 @@ use std::process::Command as Process;
 use std::sync::Arc;
 
 use posse_model::RetryPolicy;
-use posse_model::price::PriceList;
 use posse_port::clock::SystemClock;
-use posse_port::memory::SystemMemory;
 use posse_port::store::AgentState;
 use posse_port::worktree::{Base, Dirty, Made, Wanted, Worktree, Worktrees};
 use posse_port::{BoxFuture, Ports};
@@ -510,18 +508,13 @@ async fn nobody_waits_for_the_clean_up_of_a_worktree() {
     let rig = repository(&isolated("pwd", APART));
     let (gate, clock) = (Arc::new(Semaphore::new(0)), SystemClock::default());
     let (clock, url) = (Arc::new(clock), rig.server.url());
+    let model = Arc::new(anthropic(&url, clock, RetryPolicy::default()).unwrap());
     let runtime = Runtime::new(Ports {
-        model: Arc::new(anthropic(&url, clock.clone(), RetryPolicy::default()).unwrap()),
-        store: Arc::clone(&rig.store),
-        clock,
-        prices: Arc::new(PriceList::built_in().unwrap()),
-        memory: Arc::new(SystemMemory),
-        hooks: Arc::new(posse_port::hooks::NoHooks),
-        servers: Arc::new(posse_port::servers::NoServers),
         worktrees: Arc::new(Slow {
             git: posse_tools::GitWorktrees::new(rig.worktrees()),
             gate: Arc::clone(&gate),
         }),
+        ..Ports::new(model, Arc::clone(&rig.store))
     });
     let mut agent = runtime.start(&rig.profile, rig.setup.clone());
     agent.handle.send(prompt("go")).await.unwrap();

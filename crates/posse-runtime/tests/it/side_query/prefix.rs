@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use posse_model::price::PriceList;
 use posse_port::Ports;
 use posse_port::clock::SystemClock;
-use posse_port::memory::SystemMemory;
 use posse_protocol::{Purpose, Usage};
 use posse_runtime::runtime::Runtime;
 use posse_runtime::session::start_error::StartError;
@@ -247,18 +245,8 @@ async fn bytes_of_another_dialect_are_not_sent() {
     run(&mut agent).await;
     let clock = Arc::new(SystemClock::default());
     let url = format!("{}/v1", rig.server.url());
-    let runtime = Runtime::new(Ports {
-        model: Arc::new(
-            scripted::openai(&url, clock.clone(), posse_model::RetryPolicy::default()).unwrap(),
-        ),
-        store: Arc::clone(&rig.store),
-        clock,
-        prices: Arc::new(PriceList::built_in().unwrap()),
-        memory: Arc::new(SystemMemory),
-        hooks: Arc::new(posse_port::hooks::NoHooks),
-        servers: Arc::new(posse_port::servers::NoServers),
-        worktrees: Arc::new(posse_tools::GitWorktrees::new(rig.worktrees())),
-    });
+    let model = scripted::openai(&url, clock, posse_model::RetryPolicy::default()).unwrap();
+    let runtime = Runtime::new(Ports::new(Arc::new(model), Arc::clone(&rig.store)));
     let refused = runtime.ask(agent.id, "why?", options()).await.unwrap_err();
     assert!(
         matches!(refused, StartError::OtherDialect { .. }),
