@@ -8,7 +8,7 @@ use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use posse_protocol::{Cost, PermissionMode, UnknownMode};
 use posse_runtime::govern::budget::Budget;
-use posse_runtime::live::setup::{Approver, Limits, Repeats};
+use posse_runtime::live::setup::{Approver, Limits};
 
 use super::on_question::{OnQuestion, PATIENCE};
 use super::profile_args::PROGRAMS;
@@ -133,16 +133,14 @@ impl AgentArgs {
             },
             add_dir: self.add_dir.clone(),
             limits: Limits {
-                turns: None,
                 budget: Budget {
                     cost: self.max_budget_usd,
                     tokens: self.max_budget_tokens,
                     turns: None,
                     time: self.max_time.map(Duration::from_secs),
                 },
-                max_tokens: self.max_tokens.unwrap_or(32_000),
-                compact_at: None,
-                repeats: Repeats::default(),
+                max_tokens: self.max_tokens.unwrap_or(Limits::default().max_tokens),
+                ..Limits::default()
             },
             agents: AgentFlags {
                 depth: self.max_depth,

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use posse_model::RetryPolicy;
 use posse_model::price::PriceList;
 use posse_port::Ports;
-use posse_port::clock::SystemClock;
 use posse_port::hooks::HookRunner;
-use posse_port::memory::SystemMemory;
 use posse_port::price::Prices;
 use posse_port::servers::Servers;
 use posse_port::store::{AgentRecord, Store, StoreError};
@@ -53,9 +51,6 @@ use crate::select::sessions;
 
 /// The mode that a session does not keep: it must be asked for each time.
 const BYPASS: PermissionMode = PermissionMode::BypassPermissions;
-
-/// Free memory in bytes below which no agent is started.
-const LEAST_MEMORY: u64 = 256 << 20;
 
 /// Number of warnings about definitions that are shown.
 const MOST_WARNINGS: usize = 5;
@@ -345,12 +340,9 @@ impl RuntimeParts {
         let ports = Ports {
             hooks,
             servers,
-            model: Arc::from(chosen.model),
-            store,
-            clock: Arc::new(SystemClock::default()),
             prices: prices.clone(),
-            memory: Arc::new(SystemMemory),
             worktrees: Arc::new(worktrees.clone()),
+            ..Ports::new(Arc::from(chosen.model), store)
         };
         Ok(Self {
             runtime: Runtime::new(ports),
@@ -640,12 +632,9 @@ pub(crate) fn workspace(settings: &Settings, cwd: PathBuf) -> anyhow::Result<Wor
     }
     let home = environment::home().map(|home| home.canonicalize().unwrap_or(home));
     Ok(Workspace {
-        cwd,
         roots,
-        spill: directories::spill()?,
         home,
-        mirror: None,
-        notes: None,
+        ..Workspace::new(cwd, directories::spill()?)
     })
 }
 
@@ -709,24 +698,16 @@ fn setup(
 fn spawning(settings: &Settings) -> Spawning {
     let agents = &settings.agents;
     Spawning {
-        implicit_fork: false,
-        types: Arc::default(),
-        skills: None,
         forced_model: environment::variable("POSSE_SUBAGENT_MODEL_FORCE"),
         usual_model: environment::variable("POSSE_SUBAGENT_MODEL"),
         base: agents.base,
         dirty: agents.dirty,
-        context: Arc::default(),
-        hooks: Arc::default(),
-        servers: Arc::default(),
-        instructions: None,
         depth: agents.depth,
         running: agents.running,
         background: agents.background,
         auto_background: agents.auto_background,
         budgets: agents.budgets,
-        least_memory: LEAST_MEMORY,
-        teams: Teaming::default(),
+        ..Spawning::default()
     }
 }
 

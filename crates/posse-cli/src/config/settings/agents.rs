@@ -6,17 +6,12 @@ use std::time::Duration;
 
 use posse_port::worktree::{Base, Dirty};
 use posse_protocol::Cost;
-use posse_runtime::definition::spawning::Background;
+use posse_runtime::definition::spawning::{Background, Spawning};
 use posse_runtime::govern::budget::{Budget, Budgets};
 use posse_runtime::live::setup::Repeats;
 use serde::{Deserialize, Deserializer};
 
 use super::{Layer, LayerAuthor};
-
-/// Default depth of the tree of agents.
-const DEPTH: u32 = 3;
-/// Default number of agents that work at once.
-const RUNNING: usize = 64;
 
 /// Settings from flags.
 #[derive(Clone, Copy, Debug, Default)]
@@ -198,10 +193,10 @@ pub(super) fn settle(layers: &[Layer], flags: &AgentFlags) -> AgentSettings {
         user: of(LayerAuthor::User),
         repository: of(LayerAuthor::Repository),
     };
-    let usual = Repeats::default();
+    let (usual, repeats) = (Spawning::default(), Repeats::default());
     AgentSettings {
-        depth: said.number(flags.depth, DEPTH, |file| file.max_depth),
-        running: said.number(flags.running, RUNNING, AgentsFile::running),
+        depth: said.number(flags.depth, usual.depth, |file| file.max_depth),
+        running: said.number(flags.running, usual.running, AgentsFile::running),
         background: said.background(flags.no_background),
         auto_background: said.auto_background(flags.auto_background),
         budgets: Budgets {
@@ -212,10 +207,10 @@ pub(super) fn settle(layers: &[Layer], flags: &AgentFlags) -> AgentSettings {
         dirty: said.own(|file| file.worktree.dirty).unwrap_or_default(),
         implicit_fork: said.own(|file| file.implicit_fork).unwrap_or_default(),
         repeats: Repeats {
-            notice: said.number(None, usual.notice, |file| {
+            notice: said.number(None, repeats.notice, |file| {
                 file.repeated_call_notice.map(NonZeroU32::get)
             }),
-            stop: said.number(None, usual.stop, |file| {
+            stop: said.number(None, repeats.stop, |file| {
                 file.repeated_call_limit.map(NonZeroU32::get)
             }),
         },
