@@ -35,6 +35,7 @@
 
 mod call;
 mod feed;
+mod layer;
 mod operation;
 mod page;
 mod question;
@@ -47,6 +48,7 @@ use super::BoxFuture;
 
 pub use call::CallKey;
 pub use feed::{FeedPage, FeedRow, Topics};
+pub use layer::StoreLayer;
 pub use operation::{
     Address, Done, Greeting, INBOX_BYTES, INBOX_MAILS, Joining, MAIL_BYTES, METADATA_DEPTH,
     NewTask, Op, OpResult, Operation, Order, Receipt, Refusal, TEXT_BYTES, TaskChange, depth,
