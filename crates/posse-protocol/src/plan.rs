@@ -41,6 +41,23 @@ pub struct Role {
     pub takes: Option<Vec<String>>,
 }
 
+impl Default for Role {
+    /// One general-purpose agent that is told nothing first.
+    fn default() -> Self {
+        Self {
+            agent: None,
+            prompt: String::new(),
+            model: None,
+            effort: None,
+            mode: None,
+            worktree: false,
+            budget: None,
+            count: 1,
+            takes: None,
+        }
+    }
+}
+
 /// A task to begin with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedTask {

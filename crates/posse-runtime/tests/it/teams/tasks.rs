@@ -11,15 +11,9 @@ use super::*;
 
 pub(super) fn role(takes: Option<&[&str]>) -> TeamRole {
     TeamRole {
-        agent: None,
         prompt: "You know your part.".into(),
-        model: None,
-        effort: None,
-        mode: None,
-        worktree: false,
-        budget: None,
-        count: 1,
         takes: takes.map(|words| words.iter().map(|word| (*word).to_owned()).collect()),
+        ..TeamRole::default()
     }
 }
 
