@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use posse_port::store::{
     Joining, Op, Operation, Order, Page, Refusal, SessionFilter, Step, Store, StoreError,
-    TaskChange, TaskFilter, Wake, checksum,
+    StoreLayer, TaskChange, TaskFilter, Wake, checksum,
 };
 use posse_protocol::{EntryKind, ListId, Name, RealmId, TaskId};
 use posse_store::{Sqlite, Timing};
@@ -77,12 +77,23 @@ impl Drop for Directory {
     }
 }
 
-/// Holds a contract against SQLite.
+/// Holds a contract against SQLite: in a file, in memory, and below a layer.
 async fn everywhere(contract: impl AsyncFn(Open<'_>)) {
     let directory = Directory::new();
     contract(&|| directory.open()).await;
     let memory = Sqlite::in_memory().unwrap();
     contract(&|| Arc::new(memory.another_host().unwrap())).await;
+    let below = Sqlite::in_memory().unwrap();
+    contract(&|| Arc::new(Layer(below.another_host().unwrap()))).await;
+}
+
+/// A layer that adds nothing.
+struct Layer(Sqlite);
+
+impl StoreLayer for Layer {
+    fn below(&self) -> &dyn Store {
+        &self.0
+    }
 }
 
 /// An agent with four entries, whose checksums are a chain.
