@@ -9,6 +9,7 @@ mod calls;
 mod cancels;
 mod compaction;
 mod cuts;
+mod examples;
 mod faults;
 mod forks;
 mod instructions;

@@ -1,0 +1,84 @@
+//! The examples, as programs: what they ask the model, and what they print.
+
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use posse_scripted::Server;
+use posse_testkit::scripted::play;
+use serde_json::Value;
+use tokio::process::Command;
+
+/// Returns an example that is to work in a directory, with a model in this process and no key.
+#[expect(clippy::disallowed_methods, reason = "an example is a program")]
+fn example(name: &str, server: &Server, directory: &Path) -> Command {
+    let own = std::env::current_exe().unwrap();
+    let examples = own.ancestors().nth(2).unwrap().join("examples");
+    let mut command = Command::new(examples.join(name));
+    command
+        .current_dir(directory)
+        .env("ANTHROPIC_BASE_URL", server.url())
+        .env_remove("ANTHROPIC_API_KEY")
+        .env("TMPDIR", directory)
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    command
+}
+
+/// What an example printed in a new directory, which has a file `notes.txt`.
+async fn printed(name: &str, server: &Server, argument: &str) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("notes.txt"), "the door is green\n").unwrap();
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = example(name, server, directory.path())
+        .env("ANTHROPIC_API_KEY", "test")
+        .arg(argument)
+        .output()
+        .await
+        .unwrap();
+    let errors = String::from_utf8_lossy(&stderr);
+    assert!(status.success() && errors.is_empty(), "{status}: {errors}");
+    String::from_utf8(stdout).unwrap()
+}
+
+/// The bodies of all requests.
+fn bodies(server: &Server) -> Vec<Value> {
+    let bodies = server.requests().into_iter();
+    let bodies = bodies.map(|request| serde_json::from_slice(&request.body).unwrap());
+    bodies.collect()
+}
+
+/// The names of the tools in a request.
+fn tools(body: &Value) -> Vec<&str> {
+    let tools = body["tools"].as_array().into_iter().flatten();
+    tools.map(|tool| tool["name"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn one_agent_reads_and_answers() {
+    let script = r#"
+[[rule]]
+when.tool = "the door is green"
+reply = [{ text = "The notes say that it is green." }]
+[[rule]]
+when.user = "Which colour"
+reply = [{ text = "Let me look." }, { tool = "Read", input = { file_path = "notes.txt" } }]
+"#;
+    let server = play(script).unwrap();
+    let printed = printed("one_agent", &server, "Which colour has the door?").await;
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!(
+        lines[..3],
+        [
+            "Let me look.",
+            "> Read notes.txt",
+            "The notes say that it is green."
+        ]
+    );
+    assert!(lines[3].starts_with("(2 model calls, $0."), "{printed}");
+    let bodies = bodies(&server);
+    assert_eq!(bodies.len(), 2);
+    assert_eq!(tools(&bodies[0])[..3], ["Glob", "Grep", "Read"]);
+}
