@@ -82,3 +82,28 @@ reply = [{ text = "Let me look." }, { tool = "Read", input = { file_path = "note
     assert_eq!(bodies.len(), 2);
     assert_eq!(tools(&bodies[0])[..3], ["Glob", "Grep", "Read"]);
 }
+
+#[tokio::test]
+async fn an_own_tool_is_called() {
+    let script = r#"
+[[rule]]
+when.tool = "unknown article; there are chair, lamp, table"
+reply = [{ tool = "Stock", input = { article = "lamp" } }]
+[[rule]]
+when.tool = "2"
+reply = [{ text = "Yes, we have two." }]
+[[rule]]
+when.user = "lights"
+reply = [{ tool = "Stock", input = { article = "light" } }]
+"#;
+    let server = play(script).unwrap();
+    let printed = printed("own_tool", &server, "Do you have lights?").await;
+    let expected = ["> Stock of light", "> that failed", "> Stock of lamp"];
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!(lines[..3], expected);
+    assert_eq!(lines[3..], ["Yes, we have two."]);
+    let bodies = bodies(&server);
+    assert_eq!(bodies.len(), 3);
+    let schema = &bodies[0]["tools"][0]["input_schema"]["properties"]["article"];
+    assert_eq!(schema["description"], "The article, in small letters.");
+}
