@@ -107,3 +107,41 @@ reply = [{ tool = "Stock", input = { article = "light" } }]
     let schema = &bodies[0]["tools"][0]["input_schema"]["properties"]["article"];
     assert_eq!(schema["description"], "The article, in small letters.");
 }
+
+#[tokio::test]
+async fn a_team_does_its_tasks() {
+    let script = r#"
+[[rule]]
+when = { agent = "re:^/main/", tool = "re:." }
+reply = [{ text = "It is written." }]
+[[rule]]
+when = { agent = "re:^/main/", user = 're:Task (\d+) is yours' }
+reply = [{ tool = "TaskUpdate", input = { taskId = "{{user.1}}", status = "completed" } }]
+[[rule]]
+when.agent = "re:^/main/"
+reply = [{ text = "Ready." }]
+[[rule]]
+when.user = "Task 3: completed"
+reply = [{ text = "The book is ready." }]
+[[rule]]
+reply = [{ text = "They are at it." }]
+"#;
+    let server = play(script).unwrap();
+    let printed = printed("team", &server, "a guide to doors").await;
+    for joined in ["writer-1", "writer-2", "editor"] {
+        assert!(
+            printed.contains(&format!("{joined} has joined\n")),
+            "{printed}"
+        );
+    }
+    let lines: Vec<&str> = printed.lines().collect();
+    let [told @ .., first, second, third] = &lines[..] else {
+        panic!("{printed}");
+    };
+    assert_eq!(told.last(), Some(&"The book is ready."), "{printed}");
+    assert!(first.starts_with("1. Write the first chapter: Completed, writer-"));
+    assert!(second.starts_with("2. Write the second chapter: Completed, writer-"));
+    assert_eq!(*third, "3. Edit both chapters: Completed, editor");
+    let goal = |body: &Value| body.to_string().contains("a guide to doors");
+    assert!(bodies(&server).iter().any(goal));
+}
