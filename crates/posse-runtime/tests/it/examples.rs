@@ -145,3 +145,36 @@ reply = [{ text = "They are at it." }]
     let goal = |body: &Value| body.to_string().contains("a guide to doors");
     assert!(bodies(&server).iter().any(goal));
 }
+
+#[tokio::test]
+async fn an_own_store_prints_each_step() {
+    let script = "[[rule]]\nreply = [{ text = \"Hello.\" }]\n";
+    let server = play(script).unwrap();
+    let printed = printed("own_store", &server, "Say hello.").await;
+    let steps = printed.lines().filter(|line| line.starts_with("step "));
+    let steps: Vec<&str> = steps.collect();
+    assert!(steps[0].starts_with("step 1 of "), "{printed}");
+    assert!(steps[0].ends_with(": [Prompt]"), "{printed}");
+    assert!(steps[1].ends_with(": [Reply]"), "{printed}");
+    assert!(printed.contains("\nHello.\n"), "{printed}");
+    assert!(printed.ends_with(&format!("{} steps in all\n", steps.len())));
+    assert_eq!(bodies(&server).len(), 1);
+}
+
+#[tokio::test]
+async fn an_example_without_a_key_says_so() {
+    let server = play("[[rule]]\nreply = [{ text = \"Never.\" }]\n").unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["one_agent", "own_tool", "team", "own_store"] {
+        let output = example(name, &server, directory.path())
+            .output()
+            .await
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && errors.contains("set ANTHROPIC_API_KEY"),
+            "{errors}"
+        );
+    }
+    assert!(server.requests().is_empty());
+}
