@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal, Write};
 use posse_protocol::Cost;
 // Output may go to a file, where a tab is a tab.
 use posse_tui::text::is_spelt;
-pub(crate) use posse_tui::text::{escaped as tame, one_line};
+pub(crate) use posse_tui::text::{escaped as tame, grouped, one_line};
 use serde::Serialize;
 
 use self::transcript::wrapped;
@@ -109,7 +109,7 @@ pub(crate) fn json_line(value: &impl Serialize) -> String {
 /// Returns a number with its noun: `1 task`, `2 tasks`.
 pub(crate) fn count(number: usize, one: &str) -> String {
     let many = if number == 1 { "" } else { "s" };
-    format!("{number} {one}{many}")
+    format!("{} {one}{many}", grouped(number as u64))
 }
 
 /// Returns the name and version of this program, for others.

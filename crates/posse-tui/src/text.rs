@@ -6,6 +6,7 @@
 pub mod code;
 pub mod diff;
 pub mod escapes;
+mod grouped;
 pub mod markdown;
 mod replaced;
 mod shortened;
@@ -18,6 +19,7 @@ pub(crate) use diff::{
     changed_lines, diff_line, gap, line_count, more_lines, number_columns, numbered,
 };
 pub use escapes::without_escapes;
+pub use grouped::grouped;
 pub use markdown::{MarkdownStream, render};
 pub use replaced::{ChangedPlace, replaced};
 pub use shortened::shortened;

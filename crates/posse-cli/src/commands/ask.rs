@@ -24,7 +24,7 @@ use crate::config::{caller, environment};
 use crate::error::{self, Advised};
 use crate::headless::answer::{self, AnswerForm, AnswerWriter};
 use crate::headless::signals::Signals;
-use crate::output::{in_words, json_line, print, say, say_to_person, tame};
+use crate::output::{grouped, in_words, json_line, print, say, say_to_person, tame};
 use crate::select::sessions;
 
 /// Maximum length of a reply, in tokens.
@@ -175,11 +175,12 @@ impl AskCommand {
         }
         stop.into_iter().for_each(answer::say_stop);
         if !charges.is_empty() {
-            let (read, cost) = (usage.cache_read, in_words(cost));
+            let cost = in_words(cost);
             let figures = format!(
-                "{} tokens in ({read} from the cache), {} out",
-                usage.prompt(),
-                usage.output
+                "{} tokens in ({} from the cache), {} out",
+                grouped(usage.prompt()),
+                grouped(usage.cache_read),
+                grouped(usage.output)
             );
             say_to_person(&format!("{} · {figures} · {cost}", tame(&model)));
         }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::assemble::provider::{self, ChosenModel, ProviderArgs};
 use crate::headless::answer::{self, AnswerForm, AnswerWriter};
-use crate::output::{in_words, print, say, say_to_person, tame};
+use crate::output::{grouped, in_words, print, say, say_to_person, tame};
 use crate::present::usage::{list, usage};
 
 /// Ask a model one question and stream the reply.
@@ -163,7 +163,9 @@ impl AskModelCommand {
         }
         let (input, Usage { output, .. }) = (spent.prompt(), spent);
         say_to_person(&format!(
-            "{name} · {input} tokens in, {output} out · {}",
+            "{name} · {} tokens in, {} out · {}",
+            grouped(input),
+            grouped(output),
             in_words(cost)
         ));
         Ok(ExitCode::SUCCESS)

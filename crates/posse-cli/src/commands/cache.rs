@@ -15,7 +15,7 @@ use crate::config::store::StoreArgs;
 use crate::error::Advised;
 use crate::output::table::{Column, needed, spare, table};
 use crate::output::time::{age, minute, moment};
-use crate::output::{json_line, print, tame, width};
+use crate::output::{count, grouped, json_line, print, tame, width};
 use crate::present::cache_misses::{in_words, of_reasons};
 use crate::present::costs::{AgentCost, about, called, tree};
 use crate::present::usage::usage;
@@ -228,16 +228,13 @@ impl<'a> CacheReport<'a> {
         if !requests.is_empty() {
             shown.push_str(&format!("\n{}", table(&REQUESTS, &requests, columns)));
         }
-        let requests = if self.requests == 1 {
-            "1 request".into()
-        } else {
-            format!("{} requests", self.requests)
-        };
+        let requests = count(self.requests, "request");
         let tokens = total(&self.missed);
         shown.push_str(&match tokens {
             0 => format!("\n{requests}: everything that had been in the cache was found there\n"),
             _ => format!(
-                "\n{requests}: {tokens} tokens had been in the cache and were not found there: {}\n",
+                "\n{requests}: {} tokens had been in the cache and were not found there: {}\n",
+                grouped(tokens),
                 in_words(&self.missed)
             ),
         });
@@ -308,14 +305,14 @@ impl CacheRow<'_> {
         let own = self.first.unwrap_or_default();
         vec![
             self.first
-                .map_or_else(String::new, |first| format!("{first} B")),
+                .map_or_else(String::new, |first| format!("{} B", grouped(first))),
             parent.map_or_else(String::new, |(size, shared)| share(shared.bytes, *size)),
             self.sibling
                 .as_ref()
                 .map_or_else(String::new, |(_, shared)| share(shared.bytes, own)),
-            cache_read.to_string(),
-            cache_write_5m.saturating_add(cache_write_1h).to_string(),
-            total(&self.missed).to_string(),
+            grouped(cache_read),
+            grouped(cache_write_5m.saturating_add(cache_write_1h)),
+            grouped(total(&self.missed)),
             parent
                 .and_then(|(_, shared)| differs(shared))
                 .map_or_else(String::new, |at| tame(&at)),
@@ -338,12 +335,8 @@ impl CacheRow<'_> {
             vec![
                 minute(request.at_ms),
                 request.after_ms.map_or_else(String::new, age),
-                request.usage.cache_read.to_string(),
-                request
-                    .missed
-                    .as_ref()
-                    .map_or(0, |missed| missed.tokens)
-                    .to_string(),
+                grouped(request.usage.cache_read),
+                grouped(request.missed.as_ref().map_or(0, |missed| missed.tokens)),
                 tame(&self.line.agent.path),
                 if request.compacts {
                     format!("{why} (compaction)").trim_start().to_owned()
@@ -431,7 +424,7 @@ mod tests {
                 tables.lines().all(|line| text::columns(line) <= width),
                 "{shown}"
             );
-            assert_eq!(tables.matches("31234").count(), 2, "{shown}");
+            assert_eq!(tables.matches("31,234").count(), 2, "{shown}");
             assert!(tables.contains("messages[12]"), "{shown}");
         }
     }

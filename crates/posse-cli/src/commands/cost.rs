@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::config::store::StoreArgs;
 use crate::output::table::{Column, needed, spare, table};
-use crate::output::{in_words, json_line, print, tame, width};
+use crate::output::{grouped, in_words, json_line, print, tame, width};
 use crate::present::agents::state;
 use crate::present::costs::{AgentCost, Tally, about, add, called, money, tree, uncertain};
 use crate::present::sessions::short;
@@ -190,7 +190,7 @@ impl<'a> Bill<'a> {
         if let (Some(root), 1..) = (self.lines.first(), self.total.missed) {
             shown.push_str(&format!(
                 "{} tokens had been in the cache and were not found there: `posse cache {}` says why\n",
-                self.total.missed,
+                grouped(self.total.missed),
                 short(root.agent.agent),
             ));
         }

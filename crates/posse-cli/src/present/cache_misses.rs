@@ -3,7 +3,7 @@
 use posse_protocol::Missed;
 use serde_json::{Map, Value};
 
-use crate::output::tame;
+use crate::output::{grouped, tame};
 
 /// Returns tokens by reason, as an object.
 pub(crate) fn of_reasons(missed: &[Missed]) -> Value {
@@ -22,7 +22,7 @@ pub(crate) fn in_words(missed: &[Missed]) -> String {
         several => {
             let each = several
                 .iter()
-                .map(|missed| format!("{} ({})", plain(&missed.why), missed.tokens));
+                .map(|missed| format!("{} ({})", plain(&missed.why), grouped(missed.tokens)));
             each.collect::<Vec<_>>().join(", ")
         }
     }

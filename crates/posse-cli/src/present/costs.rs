@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::agents::state;
 use super::usage::usage;
-use crate::output::{in_words, tame};
+use crate::output::{grouped, in_words, tame};
 
 /// Usage, cache misses, and cost; `None` if a price is unknown.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,10 +84,7 @@ impl Tally {
 
     /// Tokens in and out.
     pub(crate) fn figures(&self) -> [String; 2] {
-        [
-            self.usage.prompt().to_string(),
-            self.usage.output.to_string(),
-        ]
+        [grouped(self.usage.prompt()), grouped(self.usage.output)]
     }
 
     /// Tokens read from the cache, written to it, and missed there.
@@ -103,7 +100,7 @@ impl Tally {
             cache_write_5m.saturating_add(cache_write_1h),
             self.missed,
         ]
-        .map(|tokens| tokens.to_string())
+        .map(grouped)
     }
 
     /// Returns the sums of one agent, model or purpose for programs.

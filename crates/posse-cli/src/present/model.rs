@@ -3,6 +3,8 @@
 use posse_protocol::{Cost, ModelUpdate};
 use serde_json::{Value, json};
 
+use crate::output::grouped;
+
 /// Returns a change as a line for programs.
 pub(crate) fn line(update: &ModelUpdate) -> Value {
     json!({
@@ -21,7 +23,7 @@ pub(crate) fn in_words(update: &ModelUpdate) -> String {
     };
     let reread = match update.reread_tokens {
         0 => String::new(),
-        tokens => format!("; up to {tokens} tokens are read again, {price}"),
+        tokens => format!("; up to {} tokens are read again, {price}", grouped(tokens)),
     };
     format!(
         "model: {}{}{reread}",
@@ -45,7 +47,7 @@ mod tests {
         };
         assert_eq!(
             in_words(&update),
-            "model: claude-haiku-5-5, effort low; up to 1200 tokens are read again, for $0.0015"
+            "model: claude-haiku-5-5, effort low; up to 1,200 tokens are read again, for $0.0015"
         );
         assert_eq!(line(&update)["reread_cost_usd"], json!(0.0015));
         update.cost = None;

@@ -252,7 +252,7 @@ fn what_expired_is_told_as_that() {
         "UTC",
         "7m",
         "7",
-        "30000",
+        "30,000",
         "/main",
         "expired",
         "the",
@@ -260,7 +260,7 @@ fn what_expired_is_told_as_that() {
         "bytes",
     ];
     assert!(rows.contains(&miss.to_vec()), "{shown}");
-    let last = "3 requests: 30000 tokens had been in the cache and were not found there: they \
+    let last = "3 requests: 30,000 tokens had been in the cache and were not found there: they \
                 expired unused\n";
     assert!(shown.ends_with(last), "{shown}");
 }

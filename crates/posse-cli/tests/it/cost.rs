@@ -463,7 +463,7 @@ fn what_was_read_written_and_missed_adds_up_as_well() {
     );
     assert!(
         shown.contains(&format!(
-            "30506 tokens had been in the cache and were not found there: `posse cache {}`",
+            "30,506 tokens had been in the cache and were not found there: `posse cache {}`",
             &main[..18]
         )),
         "{shown}"

@@ -7,7 +7,7 @@ use posse_protocol::{
 use ratatui_core::style::Style;
 use uuid::Uuid;
 
-use crate::text::one_line;
+use crate::text::{grouped, one_line};
 use crate::theme::ColorRole;
 
 /// Number of others that are kept; a board has more.
@@ -115,13 +115,12 @@ impl Other {
         let last = last.map(|tool| format!(" (last {})", one_line(tool)));
         match (tool_uses, total_tokens) {
             (0, 0) => String::new(),
-            (1, tokens) => format!("1 tool use{}, {tokens} tokens", last.unwrap_or_default()),
-            (uses, tokens) => {
-                format!(
-                    "{uses} tool uses{}, {tokens} tokens",
-                    last.unwrap_or_default()
-                )
-            }
+            (uses, tokens) => format!(
+                "{uses} tool use{}{}, {} tokens",
+                if uses == 1 { "" } else { "s" },
+                last.unwrap_or_default(),
+                grouped(tokens)
+            ),
         }
     }
 }

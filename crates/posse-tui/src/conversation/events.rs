@@ -10,7 +10,7 @@ use ratatui_core::text::{Line, Span};
 use super::agents::Sign;
 use super::view::elapsed;
 use super::{Conversation, Effect, RunningHook, drafts, transcript};
-use crate::text::{one_line, wrap};
+use crate::text::{grouped, one_line, wrap};
 use crate::theme::ColorRole;
 
 /// Handles an event of any agent of the session.
@@ -146,7 +146,10 @@ fn shown(it: &mut Conversation, kind: EventKind, now_ms: u64) -> Vec<Effect> {
             );
         }
         EventKind::Compacting { tokens, .. } => {
-            it.say(&format!("summarising {tokens} tokens of conversation …"));
+            it.say(&format!(
+                "summarising {} tokens of conversation …",
+                grouped(tokens)
+            ));
         }
         EventKind::State(activity) => {
             let was_working = it.is_working();
@@ -200,7 +203,7 @@ fn say_model(it: &mut Conversation, update: &ModelUpdate) {
     it.say(&format!(
         "{} from the next request on; it reads {} tokens anew{}",
         update.model,
-        update.reread_tokens,
+        grouped(update.reread_tokens),
         cost.unwrap_or_default()
     ));
 }

@@ -4,6 +4,7 @@ use posse_protocol::{Command, MemoryScope, PermissionMode};
 
 use super::help::{self, COMMANDS};
 use super::{Conversation, Effect, KeyedAction, Report, Request, actions, chooser, thinking};
+use crate::text::grouped;
 
 /// Runs a command of the terminal. Returns none if it is not one.
 pub(super) fn run(
@@ -169,11 +170,12 @@ fn context(it: &mut Conversation) -> Vec<Effect> {
     let spending = &it.shown.spending;
     let line = match spending.context_window {
         Some(window) if window > 0 => format!(
-            "{} of {window} tokens, {} %",
-            spending.context_tokens,
+            "{} of {} tokens, {} %",
+            grouped(spending.context_tokens),
+            grouped(window),
             spending.context_tokens.saturating_mul(100) / window
         ),
-        _ => format!("{} tokens", spending.context_tokens),
+        _ => format!("{} tokens", grouped(spending.context_tokens)),
     };
     it.say(&line);
     Vec::new()

@@ -9,6 +9,7 @@ use posse_protocol::{
 use uuid::Uuid;
 
 use crate::headless::runs::described;
+use crate::output::grouped;
 use crate::output::transcript::shortened;
 
 /// With more runs than this at once, only starts and ends are shown.
@@ -96,19 +97,6 @@ pub(crate) fn ended(facts: &RunFacts, end: &Notification) -> String {
         ));
     }
     parts.join(" · ")
-}
-
-/// Returns a number with a comma before every three digits.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -221,17 +209,5 @@ mod tests {
         };
         let line = "⇠ completed find callers · 3 tool uses · 12,345 tokens · 4.2 s · kept: 2 commits (posse worktrees list)";
         assert_eq!(ended(&run(1), &changed), line);
-    }
-
-    #[test]
-    fn long_numbers_are_grouped() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (1_234_567, "1,234,567"),
-        ] {
-            assert_eq!(grouped(number), text);
-        }
     }
 }

@@ -5,11 +5,11 @@ use posse_protocol::{Cost, FaultClass, Limit, Misses, Outcome, RunEnd, Spent, Us
 use posse_runtime::live::servers::ServerWatch;
 use serde_json::{Map, Value, json};
 
-use super::progress::grouped;
 use super::shape;
 use crate::assemble::facts::SessionFacts;
 use crate::error;
 use crate::headless::session_spending::together;
+use crate::output::grouped;
 use crate::present::cache_misses::{in_words, of_reasons};
 use crate::present::usage::usage;
 

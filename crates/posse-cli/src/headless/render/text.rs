@@ -13,14 +13,14 @@ use super::denials::Denials;
 use super::held_notes::HeldNotes;
 use super::live_line::{LiveLine, Work};
 use super::live_reply::{LiveReply, ReplyView};
-use super::progress::{Progress, grouped};
+use super::progress::Progress;
 use super::{FinalEnd, members, result};
 use crate::assemble::facts::SessionFacts;
 use crate::headless::output_item::OutputItem;
 use crate::headless::runs::Runs;
 use crate::headless::team_snapshot::TeamSnapshot;
 use crate::output::transcript::{shortened, width_of};
-use crate::output::{columns, in_words, one_line, tame};
+use crate::output::{columns, grouped, in_words, one_line, tame};
 use crate::present::costs::uncertain;
 use crate::present::model;
 
@@ -129,7 +129,10 @@ impl TextRenderer {
                 };
                 self.note(
                     &mut items,
-                    &format!("compacting the history ({tokens} tokens): {why}"),
+                    &format!(
+                        "compacting the history ({} tokens): {why}",
+                        grouped(*tokens)
+                    ),
                 );
             }
             EventKind::Started
