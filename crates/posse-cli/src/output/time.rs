@@ -1,22 +1,31 @@
-//! Times and ages, for people and programs.
+//! Times and ages: in the machine's time zone for people, in UTC for programs.
 
-/// Returns a time in RFC 3339.
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Returns a time in RFC 3339, for programs.
 pub(crate) fn moment(ms: i64) -> String {
-    jiff::Timestamp::from_millisecond(ms).map_or_else(
+    Timestamp::from_millisecond(ms).map_or_else(
         |_| format!("{ms} ms"),
         |at| at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string(),
     )
 }
 
-/// Returns a time to the minute, for people.
+/// Returns a time to the minute, for people: in the zone of `TZ`, else of `/etc/localtime`.
 pub(crate) fn minute(ms: i64) -> String {
-    let at = moment(ms);
-    format!("{} UTC", at.get(..16).unwrap_or(&at).replace('T', " "))
+    minute_in(ms, TimeZone::system())
+}
+
+fn minute_in(ms: i64, zone: TimeZone) -> String {
+    Timestamp::from_millisecond(ms).map_or_else(
+        |_| format!("{ms} ms"),
+        |at| at.to_zoned(zone).strftime("%Y-%m-%d %H:%M").to_string(),
+    )
 }
 
 /// Returns the current time in milliseconds of Unix time.
 pub(crate) fn now_ms() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
+    Timestamp::now().as_millisecond()
 }
 
 /// Returns a duration in its largest unit.
@@ -39,6 +48,17 @@ mod tests {
             ["-5", "0", "59999", "60000", "3600000", "90000000"].map(|ms| age(ms.parse().unwrap())),
             ["0s", "0s", "59s", "1m", "1h", "1d"]
         );
-        assert_eq!(minute(61_000), "1970-01-01 00:01 UTC");
+    }
+
+    #[test]
+    fn people_read_times_of_their_zone() {
+        let zone = |posix: &str| TimeZone::posix(posix).unwrap();
+        assert_eq!(minute_in(61_000, TimeZone::UTC), "1970-01-01 00:01");
+        assert_eq!(minute_in(61_000, zone("IST-5:30")), "1970-01-01 05:31");
+        assert_eq!(minute_in(61_000, zone("NST3:30")), "1969-12-31 20:31");
+        assert_eq!(
+            minute_in(i64::MAX, TimeZone::UTC),
+            format!("{} ms", i64::MAX)
+        );
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::usage::usage;
 use crate::output::tame;
-use crate::output::time::moment;
+use crate::output::time::{minute, moment};
 use crate::output::transcript::shortened;
 
 /// Maximum length of a call's input and of an answer.
@@ -79,12 +79,9 @@ pub(crate) fn paragraph(
 ) -> String {
     match block {
         ContentBlock::Text { text } if role == Role::User => {
-            let at = moment(at_ms);
-            let at = at.get(..16).unwrap_or(&at).replace('T', " ");
-            format!(
-                "\n\x1b[1m> {}\x1b[0m \x1b[2m({at} UTC)\x1b[0m\n",
-                tame(text.trim_end()).replace('\n', "\n  ")
-            )
+            let words = tame(text.trim_end()).replace('\n', "\n  ");
+            let at = minute(at_ms);
+            format!("\n\x1b[1m> {words}\x1b[0m \x1b[2m({at})\x1b[0m\n")
         }
         ContentBlock::Text { text } => match columns {
             Some(columns) => {

@@ -287,3 +287,22 @@ fn a_conversation_is_branched_from_the_command_line() {
     let alone = project.run(&["-p", "x", "--resume", &first, "--at", "1"]);
     assert_eq!(alone.status.code(), Some(2), "{}", stderr(&alone));
 }
+
+#[test]
+fn people_read_times_of_their_zone_and_programs_utc() {
+    let project = Project::new("sessions-zone", "");
+    told(&project, &["-p", "one"]);
+    let shown = |zone: &str, arguments: &[&str]| {
+        let output = project.posse(arguments).env("TZ", zone).output().unwrap();
+        stdout(&output)
+    };
+    let json = shown("IST-5:30", &["sessions", "show", "--json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let at: jiff::Timestamp = json["entries"][0]["at"].as_str().unwrap().parse().unwrap();
+    for (zone, minutes) in [("UTC0", 0), ("IST-5:30", 330), ("NST3:30", -210)] {
+        let local = at + jiff::SignedDuration::from_mins(minutes);
+        let expected = local.strftime("> one (%Y-%m-%d %H:%M)\n").to_string();
+        let text = shown(zone, &["sessions", "show"]);
+        assert!(text.contains(&expected), "{zone}: {expected}: {text}");
+    }
+}

@@ -111,6 +111,7 @@ mod tests {
     use posse_port::store::{CallKey, Origin};
 
     use super::*;
+    use crate::output::time::minute;
     use crate::present::fixtures::{ID, transcript};
 
     /// The transcript of the fixture as a person reads it, with `agents` in its subtree.
@@ -125,10 +126,11 @@ mod tests {
 
     #[test]
     fn a_transcript_reads_from_top_to_bottom() {
+        let at = minute(1_000);
         assert_eq!(
             shown(&transcript(), 1),
             format!(
-                "session {ID}\nidle · m · default · $0.50 · in /work\n\n> fix \\u{{1b}}[2Jit (1970-01-01 00:00 UTC)\n\n\
+                "session {ID}\nidle · m · default · $0.50 · in /work\n\n> fix \\u{{1b}}[2Jit ({at})\n\n\
                  I look.\n  → Read {{\"n\":1.5}}\n  ✗ no\n    such\n"
             )
         );
