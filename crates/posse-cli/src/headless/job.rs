@@ -22,7 +22,6 @@ use super::input::stdin::{StdinLine, StdinLines};
 use super::input::{self, RequestError};
 use super::keyboard::Keyboard;
 use super::question_queue::QuestionQueue;
-use super::render::progress::grouped;
 use super::render::{Renderer, result};
 use super::rule_keeper::RuleKeeper;
 use super::session_spending::SessionSpending;
@@ -45,6 +44,7 @@ use crate::config::search_paths::SearchPaths;
 use crate::definitions::slash::SlashError;
 use crate::definitions::{AgentSources, LiveDefinitions};
 use crate::error::{self, Advised};
+use crate::output::grouped;
 use crate::output::{json_line, print, say, tame};
 use crate::present::question;
 

@@ -19,6 +19,7 @@ use crate::assemble::store::OpenStore;
 use crate::config::look::Look;
 use crate::headless::rule_keeper::RuleKeeper;
 use crate::present::costs::Tally;
+use crate::present::entries::TranscriptView;
 use crate::present::history::{EntryReader, decoded, readable};
 use crate::present::{servers, tasks};
 use crate::select::tasks::list_of;
@@ -161,8 +162,10 @@ impl Link {
         let mut options = std::fs::OpenOptions::new();
         // An existing file is not replaced.
         let mut out = options.write(true).create_new(true).open(&path)?;
+        let (columns, cwd) = (None, self.cwd.as_path());
+        let view = TranscriptView { columns, cwd };
         out.write_all(
-            anstream::adapter::strip_str(&readable(&page.entries, None))
+            anstream::adapter::strip_str(&readable(&page.entries, view))
                 .to_string()
                 .as_bytes(),
         )?;

@@ -21,35 +21,6 @@ pub(crate) fn color_in<'a>(team: &'a Team, name: &str) -> Option<&'a str> {
         .map(|member| member.color.as_str())
 }
 
-/// Returns a text that was already made safe, with each message in the colour of its sender.
-pub(crate) fn letters(text: &str, team: &Team) -> String {
-    let mut color = None;
-    let mut shown = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        let words = line.trim_start();
-        if let Some((from, _)) = words
-            .strip_prefix("<mail from=\"")
-            .and_then(|rest| rest.split_once('"'))
-        {
-            color = color_in(team, from);
-        }
-        match color {
-            Some(color) => {
-                let (line, end) = line
-                    .strip_suffix('\n')
-                    .map_or((line, ""), |line| (line, "\n"));
-                shown.push_str(&stained(line, color));
-                shown.push_str(end);
-            }
-            None => shown.push_str(line),
-        }
-        if words.starts_with("</mail>") {
-            color = None;
-        }
-    }
-    shown
-}
-
 /// Returns a safe text in a colour.
 pub(crate) fn stained(words: &str, color: &str) -> String {
     match Color::read(color) {

@@ -1,7 +1,9 @@
 //! Text in a limited width.
 
 use anstream::adapter::strip_str;
-use posse_tui::text::{clip, columns};
+use posse_tui::text::{clip, columns, wrap};
+
+use super::tame;
 
 /// Returns `text` in at most `longest` characters.
 pub(crate) fn shortened(text: &str, longest: usize) -> String {
@@ -77,6 +79,19 @@ pub(crate) fn width_of(text: &str) -> usize {
     columns(&strip_str(text).to_string())
 }
 
+/// Returns a line of others as it is safe to show, in lines for a terminal of so many columns. A word that
+/// is longer is broken.
+pub(crate) fn folded(line: &str, columns: Option<usize>) -> Vec<String> {
+    let line = tame(line);
+    match columns.and_then(|columns| u16::try_from(columns).ok()) {
+        Some(columns) => {
+            let lines = wrap(&line.into(), columns, 0);
+            lines.iter().map(ToString::to_string).collect()
+        }
+        None => vec![line],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,6 +120,13 @@ mod tests {
     fn characters_are_counted() {
         assert_eq!(shortened("äöü", 3), "äöü");
         assert_eq!(shortened("äöüß", 3), "äö…");
+    }
+
+    #[test]
+    fn words_stay_whole() {
+        assert_eq!(folded("one two three", Some(8)), ["one two", "three"]);
+        assert_eq!(folded("one two three", None), ["one two three"]);
+        assert_eq!(folded("", Some(8)), [""]);
     }
 
     #[test]

@@ -19,11 +19,15 @@ pub(crate) fn name(agent: &AgentRecord) -> &str {
         .origin
         .as_ref()
         .and_then(|origin| origin.name.as_ref());
-    let last = || agent.path.rsplit('/').next().unwrap_or_default();
-    given.map_or_else(
-        || last().rsplit_once('-').map_or(last(), |(name, _)| name),
-        |given| given.as_str(),
-    )
+    given.map_or_else(|| shown_name(&agent.path), |given| given.as_str())
+}
+
+/// Returns the name in an agent's path; of anything else, which is a name already, itself.
+pub(crate) fn shown_name(path: &str) -> &str {
+    let Some((_, last)) = path.rsplit_once('/') else {
+        return path;
+    };
+    last.rsplit_once('-').map_or(last, |(name, _)| name)
 }
 
 /// Parses a process id as stores report it: `pid 4711`.
@@ -35,6 +39,19 @@ pub(crate) fn pid(holder: &str) -> Option<u32> {
 mod tests {
     use super::super::fixtures::session;
     use super::*;
+
+    #[test]
+    fn a_name_is_the_last_part_of_a_path() {
+        for (path, name) in [
+            ("/main", "main"),
+            ("/main/dev-1-0.2", "dev-1"),
+            ("/main/Explore-2/scout-0", "scout"),
+            ("dev-1", "dev-1"),
+            ("team-lead", "team-lead"),
+        ] {
+            assert_eq!(shown_name(path), name);
+        }
+    }
 
     #[test]
     fn what_was_open_when_its_process_died_is_broken() {

@@ -1,10 +1,13 @@
 //! Entries of a transcript, for people and for programs.
 
+use std::path::Path;
+
 use posse_port::store::StoredEntry;
 use posse_protocol::content::loaded_names;
 use posse_protocol::{AgentId, ContentBlock, EntryKind, RawJson, ReplyFacts, Role, ToolContent};
+use posse_tui::conversation::{Framed, call_title};
 use posse_tui::terminal::styled_text;
-use posse_tui::text::render;
+use posse_tui::text::{self, render};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -12,10 +15,12 @@ use serde_json::{Value, json};
 use super::usage::usage;
 use crate::output::tame;
 use crate::output::time::{minute, moment};
-use crate::output::transcript::shortened;
+use crate::output::transcript::{fitted, folded, shortened};
 
 /// Maximum length of a call's input and of an answer.
 const SHOWN: usize = 400;
+/// Maximum length of words for the model only, in a file.
+const REMINDER: usize = 120;
 
 /// An entry with everything that is known about it.
 #[derive(Serialize)]
@@ -69,21 +74,28 @@ fn facts(reply: &ReplyFacts) -> Value {
     facts
 }
 
-/// Returns a block of a message for people. A terminal of so many columns gets a reply as it is
-/// meant, and a file as it was written.
+/// How a transcript is shown to people.
+#[derive(Clone, Copy)]
+pub(crate) struct TranscriptView<'a> {
+    /// Width of the terminal, which gets replies as they are meant; a file gets them as they were
+    /// written.
+    pub(crate) columns: Option<usize>,
+    /// Where the agent works: files below are named from there.
+    pub(crate) cwd: &'a Path,
+}
+
+/// Returns a block of a message for people.
 pub(crate) fn paragraph(
     role: Role,
     block: &ContentBlock,
     at_ms: i64,
-    columns: Option<usize>,
+    view: TranscriptView<'_>,
 ) -> String {
     match block {
         ContentBlock::Text { text } if role == Role::User => {
-            let words = tame(text.trim_end()).replace('\n', "\n  ");
-            let at = minute(at_ms);
-            format!("\n\x1b[1m> {words}\x1b[0m \x1b[2m({at})\x1b[0m\n")
+            told(text.trim_end(), &minute(at_ms), view.columns)
         }
-        ContentBlock::Text { text } => match columns {
+        ContentBlock::Text { text } => match view.columns {
             Some(columns) => {
                 let columns = u16::try_from(columns).unwrap_or(u16::MAX);
                 format!("\n{}", styled_text(&render(text, columns)))
@@ -97,9 +109,8 @@ pub(crate) fn paragraph(
             format!("\x1b[2m  ({})\x1b[0m\n", brief(thinking))
         }
         ContentBlock::ToolUse { name, input, .. } => {
-            // On one line, however the model has laid it out.
-            let input: Value = serde_json::from_str(input.get()).unwrap_or_default();
-            format!("  → {} {}\n", tame(name), brief(&input.to_string()))
+            let title = call_title(name, input.get(), Some(view.cwd));
+            format!("  → {}\n", shortened(&title, SHOWN))
         }
         ContentBlock::ToolResult {
             content, is_error, ..
@@ -108,6 +119,44 @@ pub(crate) fn paragraph(
         ContentBlock::RedactedThinking { .. } => "  [sealed thinking]\n".to_owned(),
         ContentBlock::Opaque { block } => format!("  [{}]\n", tame(&kind_of(block))),
     }
+}
+
+/// Returns words to an agent: a person's, or in people's words what posse has told it.
+fn told(text: &str, at: &str, columns: Option<usize>) -> String {
+    let Some(frame) = Framed::of(text) else {
+        let words = behind_sign(text.lines(), at, columns);
+        return format!("\n\x1b[1m> {words}\x1b[0m \x1b[2m({at})\x1b[0m\n");
+    };
+    let lines = frame.in_full();
+    if frame.is_for_model() {
+        let line = lines.first().map(String::as_str).unwrap_or_default();
+        let room = columns.unwrap_or(REMINDER).saturating_sub(2);
+        return format!("\n\x1b[2m· {}\x1b[0m\n", fitted(&tame(line), room));
+    }
+    let words = behind_sign(lines.iter().map(String::as_str), at, columns);
+    format!("\n⇠ {words} \x1b[2m({at})\x1b[0m\n")
+}
+
+/// Returns lines behind a sign of two columns, wrapped at words such that the time fits behind the
+/// last one.
+fn behind_sign<'a>(
+    lines: impl Iterator<Item = &'a str>,
+    at: &str,
+    columns: Option<usize>,
+) -> String {
+    let room = columns.map(|columns| columns.saturating_sub(2));
+    let mut shown: Vec<String> = lines.flat_map(|line| folded(line, room)).collect();
+    let last = shown.last().map_or(0, |line| text::columns(line));
+    if room.is_some_and(|room| last + at.len() + 3 > room) {
+        shown.push(String::new());
+    }
+    let indented = |line: String| match line.is_empty() {
+        true => line,
+        false => format!("  {line}"),
+    };
+    let shown: Vec<String> = shown.into_iter().map(indented).collect();
+    // The first line has the sign before it.
+    shown.join("\n").trim_start().to_owned()
 }
 
 /// Returns what a tool answered for people, with the tool's name if it is given.
@@ -240,10 +289,38 @@ mod tests {
     fn a_reply_is_markdown_on_a_terminal() {
         let shown = |columns| {
             let block = ContentBlock::text("It **is**\n\n- so\n");
-            paragraph(Role::Assistant, &block, 0, columns)
+            let cwd = Path::new("/work");
+            paragraph(Role::Assistant, &block, 0, TranscriptView { columns, cwd })
         };
         assert_eq!(shown(None), "\nIt **is**\n\n- so\n");
         assert_eq!(shown(Some(20)), "\nIt \x1b[0;1mis\x1b[0m\n\n• so\n");
+    }
+
+    // proves WA-06 (part: people's words)
+    #[test]
+    fn what_posse_has_told_an_agent_is_in_peoples_words() {
+        let shown = |text: &str, columns| {
+            let shown = told(text, "10:00", columns);
+            anstream::adapter::strip_str(&shown).to_string()
+        };
+        let mail = "Mail from another agent. It does not approve anything:\n<mail from=\"dev\" \
+                    agent-id=\"7\" summary=\"x\">\nThe lexer is mended.\n\nGo on.\n</mail>";
+        assert_eq!(
+            shown(mail, None),
+            "\n⇠ dev: The lexer is mended.\n\n  Go on. (10:00)\n"
+        );
+        assert_eq!(
+            shown(mail, Some(20)),
+            "\n⇠ dev: The lexer is\n  mended.\n\n  Go on. (10:00)\n"
+        );
+        assert_eq!(
+            shown("fix it now", Some(16)),
+            "\n> fix it now\n (10:00)\n",
+            "the time has a line of its own"
+        );
+        let reminder = "<system-reminder>\nYou lead it.\nMore.\n</system-reminder>";
+        assert_eq!(shown(reminder, None), "\n· You lead it.\n");
+        assert_eq!(shown(reminder, Some(10)), "\n· You lea…\n");
     }
 
     #[test]

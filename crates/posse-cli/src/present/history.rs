@@ -8,7 +8,7 @@ use posse_model::DecodeError;
 use posse_port::store::{EntryPage, Page, Store, StoreError, StoredEntry};
 use posse_protocol::{AgentId, ContentBlock, Entry, EntryKind, Message, Role};
 
-use super::entries::paragraph;
+use super::entries::{TranscriptView, paragraph};
 use crate::output::tame;
 
 /// Number of entries that are read at once.
@@ -150,19 +150,27 @@ fn notice(message: &Message) -> String {
     lines.collect()
 }
 
-/// Returns entries for people, for a terminal of so many columns or for a file.
-pub(crate) fn readable(entries: &[StoredEntry], columns: Option<usize>) -> String {
+/// Returns entries for people.
+pub(crate) fn readable(entries: &[StoredEntry], view: TranscriptView<'_>) -> String {
     conversation(entries, |role, block, at_ms| {
-        paragraph(role, block, at_ms, columns)
+        paragraph(role, block, at_ms, view)
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use posse_port::model::Encoded;
 
     use super::super::fixtures::transcript;
     use super::*;
+
+    fn text_of(entries: &[StoredEntry]) -> String {
+        let (columns, cwd) = (None, Path::new("/work"));
+        let shown = readable(entries, TranscriptView { columns, cwd });
+        anstream::adapter::strip_str(&shown).to_string()
+    }
 
     fn with(bytes: &'static str) -> StoredEntry {
         let mut stored = transcript().entries.remove(0);
@@ -175,7 +183,7 @@ mod tests {
 
     fn shown(entries: &[&'static str]) -> String {
         let entries: Vec<_> = entries.iter().map(|bytes| with(bytes)).collect();
-        anstream::adapter::strip_str(&readable(&entries, None)).to_string()
+        text_of(&entries)
     }
 
     // proves WA-06 (part: under their calls)
@@ -185,13 +193,13 @@ mod tests {
         let results = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"one"}]},{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"two"}],"is_error":true}]}"#;
         assert_eq!(
             shown(&[reply, results]),
-            "  → Read {}\n  ← one\n  → Glob {}\n  ✗ two\n"
+            "  → Read\n  ← one\n  → Glob\n  ✗ two\n"
         );
         // In the other dialect, too, and without the calls as far as they are known.
         let openai = r#"{"role":"assistant","content":"I look.","tool_calls":[{"id":"b","type":"function","function":{"name":"Read","arguments":"{}"}}]}"#;
         assert_eq!(
             shown(&[openai, results]),
-            "\nI look.\n  → Read {}\n  ✗ two\n  ← one\n"
+            "\nI look.\n  → Read\n  ✗ two\n  ← one\n"
         );
     }
 
@@ -201,7 +209,7 @@ mod tests {
         let mut stored = with(r#"{"role":"user","content":[{"type":"text","text":"Model: m"}]}"#);
         stored.entry.kind = EntryKind::Model;
         stored.entry.head = Some(stored.entry.encoded.clone());
-        let text = anstream::adapter::strip_str(&readable(&[stored], None)).to_string();
+        let text = text_of(&[stored]);
         assert_eq!(text, "\n● Model: m\n");
     }
 

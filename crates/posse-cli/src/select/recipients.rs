@@ -8,6 +8,7 @@ use posse_protocol::{AgentId, Name, RealmId};
 use super::{members, sessions, team_choice, teams};
 use crate::error::Advised;
 use crate::output::tame;
+use crate::present::agents::shown_name;
 
 /// Among whom names are looked for.
 #[derive(Clone, Debug, clap::Args)]
@@ -161,12 +162,15 @@ impl Recipients {
             lower.len() >= SHORTEST && it.agent.to_string().starts_with(&lower)
         };
         let is_called = |it: &&MailRecipient| it.name == name || it.path.as_deref() == Some(name);
-        let named: Vec<&MailRecipient> = self.all.iter().filter(is_called).collect();
-        let found = if named.is_empty() {
-            self.all.iter().filter(by_id).collect()
-        } else {
-            named
-        };
+        let is_shown_as = |it: &&MailRecipient| shown_name(&it.name) == name;
+        // The exact name first, then the one that lists show, then an ID.
+        let mut found: Vec<&MailRecipient> = self.all.iter().filter(is_called).collect();
+        if found.is_empty() {
+            found = self.all.iter().filter(is_shown_as).collect();
+        }
+        if found.is_empty() {
+            found = self.all.iter().filter(by_id).collect();
+        }
         if let [one] = found[..] {
             return Ok(one);
         }

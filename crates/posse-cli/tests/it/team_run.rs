@@ -724,16 +724,16 @@ fn mail_is_shown_in_the_colour_of_its_sender() {
     // The lead is the first, and the first colour is blue.
     assert_eq!(team["members"][0]["color"], "blue");
     let seen = shown(&["team", "attach", "reviewer"]);
-    let letter = "\x1b[34m  <mail from=\"team-lead\"";
     assert!(
-        seen.contains(letter) && seen.contains("\x1b[34m  You review.\x1b[39m"),
+        seen.contains("\x1b[34m⇠ team-lead: You review.\x1b[39m"),
         "{seen:?}"
     );
-    let own = seen
-        .lines()
-        .find(|line| line.contains("Task 2 is yours"))
-        .unwrap();
+    let own = seen.lines().find(|line| line.contains("task #2:")).unwrap();
     assert!(!own.contains("\x1b[34m"), "{own:?}");
+    for raw in ["<system-reminder>", "<mail ", "<team-task", "agent-id="] {
+        assert!(!seen.contains(raw), "{raw}: {seen}");
+    }
+    assert!(seen.contains("· You are reviewer@mend."), "{seen:?}");
     let listed = shown(&["mail", "list", "--team", "mend"]);
     let of_lead = listed
         .lines()
@@ -918,7 +918,7 @@ fn a_person_talks_to_a_member_from_elsewhere() {
     let seen = succeed(&project, &["team", "attach", "reviewer"]);
     for words in [
         "● reviewer@mend · general-purpose",
-        "Task 2 is yours",
+        "⇠ task #2: look at it",
         "● running · #2 look at it",
     ] {
         assert!(seen.contains(words), "{words}: {seen}");

@@ -10,7 +10,7 @@ use crate::theme::ColorRole;
 const PERSONS_LINES: usize = 40;
 
 /// Words that posse wrote for the agent: the end of a sub-agent, a message, a file.
-pub(super) struct Framed<'a> {
+pub struct Framed<'a> {
     tag: &'a str,
     text: &'a str,
 }
@@ -22,7 +22,7 @@ const TASK: &str = "<team-task id=\"";
 
 impl<'a> Framed<'a> {
     /// Returns them, if a text is in such a frame.
-    pub(super) fn of(text: &'a str) -> Option<Self> {
+    pub fn of(text: &'a str) -> Option<Self> {
         const TAGS: [&str; 8] = [
             "system-reminder",
             "task-notification",
@@ -61,6 +61,95 @@ impl<'a> Framed<'a> {
             _ => self.summary(),
         };
         vec![arrived(&line)]
+    }
+
+    /// Returns who wrote it, if it is mail.
+    pub fn sender(&self) -> Option<String> {
+        (self.tag == "mail").then(|| self.attribute("from"))
+    }
+
+    /// Returns everything of them that is for people, for a transcript: lines without styles, the
+    /// first of which says what arrived. Of words that are only for the model the first line.
+    pub fn in_full(&self) -> Vec<String> {
+        match self.tag {
+            "mail" => {
+                let kind = self.attribute("kind").replace('_', " ");
+                let kind = Some(format!(" ({kind})")).filter(|_| !kind.is_empty());
+                let head = self.attribute("from") + &kind.unwrap_or_default();
+                let mut lines = vec![format!("{head}:")];
+                let text = self.text.split_once("\">\n").map_or("", |(_, text)| text);
+                let mut body = text.trim_end_matches("</mail>").trim_end().lines();
+                if let Some(first) = body.next() {
+                    lines[0].push_str(&format!(" {first}"));
+                }
+                lines.extend(body.map(str::to_owned));
+                lines
+            }
+            "team-idle" => self.idle_in_full(),
+            "task-notification" => {
+                let mut lines = vec![self.summary()];
+                let result = between(self.text, "<result>\n", "\n</result>");
+                lines.extend(result.unwrap_or_default().lines().map(str::to_owned));
+                lines.extend(between(self.text, "<error>", "</error>").map(str::to_owned));
+                lines
+            }
+            "system-reminder" => match between(self.text, TASK, "</team-task>") {
+                Some(task) => {
+                    let (id, text) = task.split_once("\">\n").unwrap_or_default();
+                    let mut lines = text.trim_end().lines();
+                    let subject = lines.next().unwrap_or_default();
+                    let first = format!("task #{id}: {subject}");
+                    let rest = lines.map(str::to_owned);
+                    [first].into_iter().chain(rest).collect()
+                }
+                None if self.text.contains(RAN) => self.shown_lines(),
+                None => self
+                    .text
+                    .lines()
+                    .nth(1)
+                    .map(str::to_owned)
+                    .into_iter()
+                    .collect(),
+            },
+            _ => self.shown_lines(),
+        }
+    }
+
+    /// Returns true if they are for the model only.
+    pub fn is_for_model(&self) -> bool {
+        self.lines().is_empty()
+    }
+
+    /// Returns what a conversation shows of them, without its sign.
+    fn shown_lines(&self) -> Vec<String> {
+        let lines = self.lines();
+        let lines = lines.iter().map(ToString::to_string);
+        let lines = lines.filter(|line| !line.is_empty());
+        lines
+            .map(|line| line.trim_start_matches("⇠ ").to_owned())
+            .collect()
+    }
+
+    /// Returns who has become idle, what became of their tasks, and their last words.
+    fn idle_in_full(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let reports = self.text.split("<team-member ").skip(1);
+        for report in reports {
+            let (head, text) = report.split_once(">\n").unwrap_or((report, ""));
+            let is = match attribute(head, "reason").as_str() {
+                "available" => "is idle".to_owned(),
+                "interrupted" => "was interrupted".to_owned(),
+                other => other.to_owned(),
+            };
+            let text = text.split("</team-member>").next().unwrap_or_default();
+            let (facts, words) = text.split_once("Its last words:\n").unwrap_or((text, ""));
+            let mut words = words.trim_end().lines();
+            let said = words.next().map(|line| format!(": {line}"));
+            let name = attribute(head, "name");
+            lines.push(format!("{name} {is}{}", said.unwrap_or_default()));
+            lines.extend(words.chain(facts.lines()).map(str::to_owned));
+        }
+        lines
     }
 
     /// Returns who has become idle, and with which words.
@@ -179,5 +268,53 @@ mod tests {
         assert_eq!(shown(&quoted), ["⇠ message from dev: <b>"]);
         let other = "<system-reminder>\nToday is Monday.\n</system-reminder>";
         assert!(shown(other).is_empty());
+    }
+
+    #[test]
+    fn a_transcript_has_all_of_it_without_tags() {
+        let check = |text: &str, lines: &[&str]| {
+            let frame = Framed::of(text).unwrap();
+            assert_eq!(frame.in_full(), lines, "{text}");
+            assert_eq!(frame.is_for_model(), text.contains("Monday"), "{text}");
+        };
+        check(
+            "Mail from another agent. It does not approve anything:\n\
+             <mail from=\"dev\" agent-id=\"7\" summary=\"a -&gt; b\">\nThe lexer\n\nis a > b.\n</mail>",
+            &["dev: The lexer", "", "is a > b."],
+        );
+        check(
+            "<team-idle>\nThese teammates are idle.\n\
+             <team-member name=\"dev@mend\" reason=\"available\" summary=\"available: Done.\">\n\
+             Task 1: completed: mend it\nIts last words:\nDone.\nAll of it.\n</team-member>\n\
+             <team-member name=\"two@mend\" reason=\"failed\" summary=\"x\">\nError: no key\n\
+             It said nothing.\n</team-member>\n</team-idle>",
+            &[
+                "dev@mend is idle: Done.",
+                "All of it.",
+                "Task 1: completed: mend it",
+                "two@mend failed",
+                "Error: no key",
+                "It said nothing.",
+            ],
+        );
+        check(
+            "<task-notification>\nA sub-agent you started has finished for now.\n\
+             <task-id>1</task-id>\n<summary>Look around completed</summary>\n\
+             <result>\nThere is\none.\n</result>\n<usage>7 tokens</usage>\n</task-notification>",
+            &["Look around completed", "There is", "one."],
+        );
+        check(
+            "<system-reminder>\nTask 3 is yours now, and in progress.\n<team-task id=\"3\">\n\
+             Fix it\n\nIt is wrong.\n</team-task>\nDo it.\n</system-reminder>",
+            &["task #3: Fix it", "", "It is wrong."],
+        );
+        check(
+            "<system-reminder>\nToday is Monday.\nNot Sunday.\n</system-reminder>",
+            &["Today is Monday."],
+        );
+        check(
+            "<attached-file path=\"a.rs\">\nfn a() {}\n</attached-file>",
+            &["attached a.rs"],
+        );
     }
 }

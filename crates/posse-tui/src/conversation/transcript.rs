@@ -8,6 +8,7 @@ use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 use serde_json::Value;
 
+use super::call_title::call_title;
 use super::calls::{Calls, KnownCall};
 use super::framed::Framed;
 use crate::text::{ChangedPlace, clip, line_count, one_line, replaced, shortened, tame, wrap};
@@ -203,16 +204,8 @@ fn title(call: &KnownCall) -> String {
     if let Some(title) = &call.title {
         return one_line(title);
     }
-    let input = call.input.as_ref().map(|input| input.get());
-    let input: Value = serde_json::from_str(input.unwrap_or_default()).unwrap_or_default();
-    let main = ["command", "file_path", "pattern", "description", "prompt"];
-    let words = main.iter().find_map(|key| input.get(key)?.as_str());
-    // As the runtime names it while it runs.
-    one_line(&match (call.tool.as_str(), words) {
-        ("Bash", Some(command)) => format!("$ {command}"),
-        (tool, Some(words)) => format!("{tool} {words}"),
-        (tool, None) => tool.to_owned(),
-    })
+    let input = call.input.as_ref().map_or("", |input| input.get());
+    call_title(&call.tool, input, None)
 }
 
 /// Returns true if the change that a call makes is printed, and not its output.

@@ -1,6 +1,7 @@
 //! What happens to an agent, in plain lines.
 
 use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
 
 use posse_port::store::{AgentRecord, Store};
 use posse_protocol::wire::ServerMessage;
@@ -13,7 +14,7 @@ use posse_tui::text::MarkdownStream;
 use super::arriving_text::ArrivingText;
 use crate::output::transcript::shortened;
 use crate::output::{print, tame, width};
-use crate::present::entries::{answer, paragraph};
+use crate::present::entries::{TranscriptView, answer, paragraph};
 use crate::present::history::{EntryReader, readable};
 use crate::present::model;
 use crate::present::question::note;
@@ -27,6 +28,8 @@ const PROMPT: usize = 80;
 /// A person's view of an agent.
 pub(super) struct PlainView {
     agent: AgentId,
+    /// Where it works.
+    cwd: PathBuf,
     /// What of the store is still to be shown.
     rest: EntryReader,
     /// The calls of the last reply, with their tools.
@@ -50,9 +53,11 @@ impl PlainView {
             let all = format!("posse sessions show {}", agent.agent);
             print(format!("({} earlier entries: {all})\n", page.first).as_bytes())?;
         }
-        print(readable(&page.entries, width()).as_bytes())?;
+        let cwd = agent.cwd.clone();
+        print(readable(&page.entries, view(&cwd)).as_bytes())?;
         Ok(Self {
             agent: agent.agent,
+            cwd,
             rest,
             calls: Vec::new(),
             text: match width() {
@@ -69,7 +74,7 @@ impl PlainView {
     pub(super) async fn read(&mut self, store: &dyn Store) -> anyhow::Result<()> {
         while let Some(page) = self.rest.read(store).await? {
             self.end_text()?;
-            print(readable(&page.entries, width()).as_bytes())?;
+            print(readable(&page.entries, view(&self.cwd)).as_bytes())?;
         }
         Ok(())
     }
@@ -229,14 +234,14 @@ impl PlainView {
                 ContentBlock::Text { .. } if is_streamed && role == Role::Assistant => continue,
                 ContentBlock::ToolUse { id, name, .. } => {
                     self.calls.push((id.clone(), name.clone()));
-                    paragraph(role, block, at_ms, width())
+                    paragraph(role, block, at_ms, view(&self.cwd))
                 }
                 ContentBlock::ToolResult {
                     tool_use_id,
                     content,
                     is_error,
                 } => answer(content, *is_error, self.tool_of(tool_use_id)),
-                _ => paragraph(role, block, at_ms, width()),
+                _ => paragraph(role, block, at_ms, view(&self.cwd)),
             };
             print(shown.as_bytes())?;
         }
@@ -255,6 +260,12 @@ impl PlainView {
         print(format!("● {}\n", tame(text)).as_bytes())?;
         Ok(())
     }
+}
+
+/// Returns how entries of an agent that works in `cwd` are shown.
+fn view(cwd: &Path) -> TranscriptView<'_> {
+    let columns = width();
+    TranscriptView { columns, cwd }
 }
 
 /// Returns the lines that a tool has printed.

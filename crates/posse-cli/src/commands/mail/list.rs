@@ -10,7 +10,8 @@ use crate::output::paint::painted;
 use crate::output::table::{Column, needed, spare, table};
 use crate::output::time::{age, minute, now_ms};
 use crate::output::{json_line, print, say, say_to_person, tame, width};
-use crate::present::mail::{object, state};
+use crate::present::agents::shown_name;
+use crate::present::mail::{body, object, state};
 use crate::select::mail::newest;
 use crate::select::recipients::RecipientArgs;
 use crate::select::recipients::{Recipients, address};
@@ -127,9 +128,10 @@ fn color<'a>(mail: &Mail, colors: &'a Colors) -> &'a str {
 /// Returns a message with its text, indented so that no line can be mistaken for the head of the
 /// next message.
 fn at_length((to, mail): &(String, Mail), colors: &Colors) -> String {
-    let head = format!("{} → {} {}", tame(mail.from.name()), tame(to), mail.number);
-    let lines = mail
-        .body
+    let (from, to) = (shown_name(mail.from.name()), shown_name(to));
+    let head = format!("{} → {} {}", tame(from), tame(to), mail.number);
+    let lines = body(mail);
+    let lines = lines
         .trim_end()
         .split('\n')
         .map(|line| format!("  {}\n", painted(line, color(mail, colors))));
@@ -146,9 +148,9 @@ fn at_length((to, mail): &(String, Mail), colors: &Colors) -> String {
 fn readable(found: &[(String, Mail)], colors: &Colors, now: i64, columns: Option<usize>) -> String {
     let row = |(to, mail): &(String, Mail)| {
         vec![
-            tame(to),
+            tame(shown_name(to)),
             mail.number.to_string(),
-            tame(mail.from.name()),
+            tame(shown_name(mail.from.name())),
             age(now.saturating_sub(mail.sent_ms)),
             state(mail).to_owned(),
             tame(mail.summary.lines().next().unwrap_or_default()),

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use crate::config::store::StoreArgs;
 use crate::output::{json_line, one_line, print, tame, width};
 use crate::present::costs::{Tally, about, add};
+use crate::present::entries::{self, TranscriptView};
+use crate::present::history;
 use crate::present::sessions::{object, state};
-use crate::present::{entries, history};
 use crate::select::sessions;
 
 /// Show the transcript of a session or of any of its agents.
@@ -102,7 +103,9 @@ fn readable(
     facts.extend(held(tiers));
     facts.push(format!("in {}", tame(&agent.cwd.to_string_lossy())));
     out.push_str(&format!("{}\n", facts.join(" · ")));
-    out.push_str(&history::readable(&transcript.entries, columns));
+    let cwd = &agent.cwd;
+    let view = TranscriptView { columns, cwd };
+    out.push_str(&history::readable(&transcript.entries, view));
     out
 }
 
@@ -131,7 +134,7 @@ mod tests {
             shown(&transcript(), 1),
             format!(
                 "session {ID}\nidle · m · default · $0.50 · in /work\n\n> fix \\u{{1b}}[2Jit ({at})\n\n\
-                 I look.\n  → Read {{\"n\":1.5}}\n  ✗ no\n    such\n"
+                 I look.\n  → Read\n  ✗ no\n    such\n"
             )
         );
     }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use posse_port::store::{AgentFilter, Op, OpenRequest, Page, Store, StoredEntry, TaskFilter};
 use posse_protocol::{ContentBlock, MailKind, MemberState, RequestKind, Role, TaskStatus};
+use posse_tui::conversation::Framed;
 use serde_json::json;
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -16,11 +17,12 @@ use super::{requests, signal};
 use crate::error::{self, Advised};
 use crate::headless::input::stdin::{self, StdinLine};
 use crate::headless::signals::Signals;
-use crate::output::paint::{letters, painted};
+use crate::output::paint::{color_in, painted, stained};
 use crate::output::transcript::shortened;
 use crate::output::{json_line, print, say, say_to_person, tame, width};
+use crate::present::entries::{self, TranscriptView};
+use crate::present::history;
 use crate::present::history::EntryReader;
-use crate::present::{entries, history};
 use crate::select::members::{ChosenMember, MemberArgs, called};
 use crate::select::tasks::{list_of, operate};
 
@@ -204,15 +206,26 @@ impl AttachedView<'_> {
             return window.iter().map(line).collect();
         }
         Ok(history::conversation(window, |role, block, at_ms| {
-            let shown = entries::paragraph(role, block, at_ms, width());
-            match block {
-                // Only prompts can contain mail.
-                ContentBlock::Text { .. } if role == Role::User => {
-                    letters(&shown, &self.meant.team)
-                }
-                _ => shown,
+            let (columns, cwd) = (width(), self.meant.member.cwd.as_path());
+            let shown = entries::paragraph(role, block, at_ms, TranscriptView { columns, cwd });
+            match self.sender_color(role, block) {
+                Some(color) => shown
+                    .lines()
+                    .map(|line| format!("{}\n", stained(line, color)))
+                    .collect(),
+                None => shown,
             }
         }))
+    }
+
+    /// Returns the colour of the member that sent a message; only prompts can contain one.
+    fn sender_color(&self, role: Role, block: &ContentBlock) -> Option<&str> {
+        match block {
+            ContentBlock::Text { text } if role == Role::User => {
+                color_in(&self.meant.team, &Framed::of(text)?.sender()?)
+            }
+            _ => None,
+        }
     }
 
     async fn say_state(&mut self) -> anyhow::Result<()> {
@@ -237,16 +250,12 @@ impl AttachedView<'_> {
         }
         let doing =
             doing.map(|task| format!(" · #{} {}", task.id, tame(&shortened(&task.subject, 80))));
-        let held = if member.held {
-            ""
-        } else {
-            " · no process runs it"
+        let state = match member.held {
+            true => member.state.as_str().to_owned(),
+            // The stored state is that of the last process: without one nothing happens.
+            false => format!("not running; its last state: {}", member.state.as_str()),
         };
-        let line = format!(
-            "● {}{}{held}",
-            member.state.as_str(),
-            doing.unwrap_or_default()
-        );
+        let line = format!("● {state}{}", doing.unwrap_or_default());
         Ok(print(
             format!("{}\n", painted(&line, &member.color)).as_bytes(),
         )?)

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use posse_protocol::{Delta, EntryKind, EventKind};
 
-use super::progress::grouped;
 use crate::headless::output_item::OutputItem;
 use crate::headless::panel::lasted;
+use crate::output::grouped;
 use crate::output::{count, one_line};
 
 /// How long text may stop arriving before the line is shown below it.
