@@ -4,6 +4,7 @@
 //! is created or started for an answer, and there are no errors: what cannot be found out is left
 //! out.
 
+mod kind;
 mod line;
 mod request;
 mod sources;

@@ -7,8 +7,8 @@ use posse_protocol::{AgentId, PermissionMode};
 use posse_runtime::hook::HookEvent;
 
 use super::Candidate;
+use super::kind::ValueKind;
 use super::request::CompletionRequest;
-use super::values::ValueKind;
 use crate::assemble::directories;
 use crate::assemble::provider::ProviderArgs;
 use crate::assemble::stored_names::{NamedSession, StoredName, StoredNames, stored_names};

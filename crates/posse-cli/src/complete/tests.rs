@@ -1,6 +1,8 @@
+//! What shells ask and get.
+
 use clap::{Command, CommandFactory, ValueHint};
 
-use super::values::{self, ValueKind};
+use super::kind::{ValueKind, kind};
 use super::*;
 
 /// A flag or an argument that is new needs somebody who says what its values are.
@@ -11,7 +13,7 @@ fn every_argument_has_values_or_is_known_to_have_none() {
             let takes = argument.get_action().takes_values();
             let is_known = !argument.get_possible_values().is_empty()
                 || argument.get_value_hint() != ValueHint::Unknown
-                || values::kind(words, argument.get_id().as_str()).is_some();
+                || kind(words, argument.get_id().as_str()).is_some();
             if takes && !is_known {
                 faults.push(format!("{words}: {}", argument.get_id()));
             }
@@ -27,9 +29,9 @@ fn every_argument_has_values_or_is_known_to_have_none() {
     walk(&command, "", &mut faults);
     faults.retain(|fault| !fault.contains(" help: ") && !fault.ends_with(": subcommand"));
     assert_eq!(faults, [""; 0]);
-    assert_eq!(values::kind("team run", "resume"), Some(ValueKind::Session));
-    assert_eq!(values::kind("mcp get", "name"), Some(ValueKind::Server));
-    assert_eq!(values::kind("mcp add", "name"), Some(ValueKind::Free));
+    assert_eq!(kind("team run", "resume"), Some(ValueKind::Session));
+    assert_eq!(kind("mcp get", "name"), Some(ValueKind::Server));
+    assert_eq!(kind("mcp add", "name"), Some(ValueKind::Free));
 }
 
 fn bash(line: &str, replaced: &str, kind: &str) -> CompletionRequest {

@@ -1,3 +1,5 @@
+//! Every command has examples, and they are right.
+
 use std::collections::BTreeSet;
 
 use clap::{Command, CommandFactory};

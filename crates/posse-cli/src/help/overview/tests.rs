@@ -1,3 +1,5 @@
+//! The overview is complete and fits a screen.
+
 use clap::CommandFactory;
 use posse_tui::text::without_escapes;
 

@@ -1,3 +1,5 @@
+//! Pages name only what their readers have.
+
 use super::*;
 
 #[test]
