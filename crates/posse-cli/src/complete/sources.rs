@@ -23,10 +23,14 @@ use crate::definitions::{AgentSources, InlineAgents};
 use crate::help::topics;
 use crate::output::one_line;
 use crate::output::time::{age, now_ms};
+use crate::output::transcript::shortened;
 use crate::present::history::first_line;
 
 /// Most sessions that are offered at once.
 const SESSIONS: usize = 50;
+
+/// Most characters of a first prompt.
+const PROMPT: usize = 100;
 
 /// Names of models that stand for the newest of a family.
 const FAMILIES: [(&str, &str); 4] = [
@@ -186,7 +190,9 @@ fn words(words: impl IntoIterator<Item = &'static str>) -> Vec<Candidate> {
 fn session(session: &NamedSession) -> Candidate {
     let words = session.first_prompt.as_deref().and_then(first_line);
     let age = age(now_ms().saturating_sub(session.used_ms));
-    let about = format!("{age} ago: {}", words.unwrap_or_default());
+    // A prompt can be long, and fifty of them are measured.
+    let words = shortened(&words.unwrap_or_default(), PROMPT);
+    let about = format!("{age} ago: {words}");
     one(&session.agent.to_string(), about.trim_end_matches(": "))
 }
 
