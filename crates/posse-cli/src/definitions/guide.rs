@@ -28,9 +28,10 @@ const DOCUMENTATION: &str = concat!(
 /// Returns all types that need no file.
 pub(crate) fn built_in() -> Vec<Definition> {
     let mut types = definition::built_in();
-    // A script for a model, tables that programs need, a list of these pages, what a terminal
-    // shows, and what shells do: of no use to one that explains.
+    // How it is installed, a script for a model, tables that programs need, a list of these pages,
+    // what a terminal shows, and what shells do: of no use to one that explains.
     let parts = [
+        "install",
         "tour",
         "screen",
         "pages",
