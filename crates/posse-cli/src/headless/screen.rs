@@ -24,6 +24,8 @@ pub(crate) struct Screen {
     live_line: String,
     /// True if a question is the last thing that was written: the person may be typing there.
     asks: bool,
+    /// The lines at the bottom that were drawn last.
+    drawn: Vec<String>,
     /// Widths of the lines at the bottom as they are drawn now.
     shown: Vec<usize>,
     /// For stderr, not written yet.
@@ -70,13 +72,18 @@ impl Screen {
 
     /// Draws what is at the bottom. Nothing flickers, since it is erased and drawn in one write.
     pub(crate) fn draw(&mut self) {
-        self.erase();
         let lines = self.bottom();
-        self.shown = lines.iter().map(|line| width_of(line)).collect();
-        for line in lines {
-            self.text.push_str(&line);
+        let widths: Vec<usize> = lines.iter().map(|line| width_of(line)).collect();
+        if lines == self.drawn && widths == self.shown && self.text.is_empty() {
+            return;
+        }
+        self.erase();
+        self.shown = widths;
+        for line in &lines {
+            self.text.push_str(line);
             self.text.push('\n');
         }
+        self.drawn = lines;
         self.flush();
     }
 

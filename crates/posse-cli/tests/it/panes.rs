@@ -339,7 +339,7 @@ fn teammates_in_panes_do_their_job_and_vanish() {
     let bill = bill(&scene.project, &lead);
     let cost = Cost::from_pico_usd(pico(&bill["total_cost_usd"]));
     assert!(
-        screen.contains(&format!(" · {cost} · continue with")),
+        screen.contains(&format!(" · {cost}\n")),
         "the cost of {cost} includes what members did in other processes: {screen}"
     );
 }

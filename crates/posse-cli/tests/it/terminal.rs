@@ -286,7 +286,7 @@ fn what_to_do_next_is_broken_at_words_and_can_be_pasted() {
     let lines = "posse -p hello; posse -p x --base-url nonsense; echo code $?";
     let terminal = Terminal::with(&project, (50, 20), lines);
     terminal.sees("code 1");
-    let rows = terminal.tmux.run(&["capture-pane", "-p", "-t", "%0"]);
+    let rows = terminal.tmux.run(&["capture-pane", "-p", "-J", "-t", "%0"]);
     let pasted = rows
         .lines()
         .find_map(|line| line.strip_prefix("continue with: "));

@@ -234,7 +234,8 @@ impl TextRenderer {
             false if fits => self.note(&mut items, &together),
             false => {
                 self.note(&mut items, &totals);
-                self.note(&mut items, &go_on);
+                let line = format!("\x1b[2m{}\x1b[0m\n", one_line(&go_on));
+                items.extend(self.notes.then_some(OutputItem::Shown(line)));
             }
         }
         items
@@ -575,7 +576,7 @@ Again.
 
 all done
 [2 turns · 37 tokens in, 5 out · $0.50]
-[continue with: posse -p --resume 0197f0aa-0000]
+continue with: posse -p --resume 0197f0aa-0000
 "
         );
     }
@@ -796,7 +797,7 @@ four
         let (_, notes) =
             written(TextRenderer::new(facts(), ReplyView::Plain, true).finish(&finished(&all)));
         let line = "2 turns · 37 tokens in, 5 out · sub-agents 12,345 tokens · $2.00";
-        let go_on = "continue with: posse -p --resume 0197f0aa-0000";
+        let go_on = "continue with: posse -p --resume 0197f0aa-0000\n";
         assert_eq!(notes, [line, go_on], "a command that can be pasted");
     }
 }
