@@ -12,6 +12,7 @@ use posse_protocol::{ContentBlock, Usage};
 use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 
+use crate::address::is_local;
 use crate::dialect::{Assembly, Dialect, Listener, garbled};
 use crate::retry::RetryPolicy;
 use crate::sse::Decoder;
@@ -264,14 +265,6 @@ impl Connection {
             }
         }
     }
-}
-
-/// Returns true if a URL is on this machine.
-pub fn is_local(url: &str) -> bool {
-    let host = url.split("://").nth(1).unwrap_or_default();
-    ["127.", "localhost", "[::1]"]
-        .iter()
-        .any(|local| host.starts_with(local))
 }
 
 /// Returns the HTTP client for the provider at `url`.

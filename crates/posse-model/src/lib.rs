@@ -3,6 +3,7 @@
 //! A dialect ([`Anthropic`], [`OpenAi`]) encodes requests as bytes and assembles a reply from a
 //! stream of events. What they share is here once: server-sent events, sending, retrying, prices.
 
+mod address;
 mod anthropic;
 pub mod blocks;
 mod connection;
@@ -17,8 +18,9 @@ mod retry;
 pub mod sse;
 mod wire_message;
 
+pub use address::is_local;
 pub use anthropic::{Anthropic, ApiVersion};
-pub use connection::{Auth, Connection, Endpoint, SetupError, http_client, is_local};
+pub use connection::{Auth, Connection, Endpoint, SetupError, http_client};
 pub use decode::{DecodeError, decode};
 pub use openai::OpenAi;
 pub use retry::RetryPolicy;

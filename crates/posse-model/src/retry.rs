@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use posse_port::model::ModelError;
 
-use crate::connection::is_local;
+use crate::address::is_local;
 
 /// How often and how patiently a call is retried.
 #[derive(Clone, Copy, Debug)]

@@ -37,16 +37,17 @@ pub(crate) fn wrapped(text: &str, widest: usize) -> String {
 
 /// Breaks a line at words.
 fn broken(line: &str, widest: usize) -> String {
-    let (mut lines, mut used) = (String::with_capacity(line.len()), 0);
+    let (mut lines, mut used, mut is_first) = (String::with_capacity(line.len()), 0, true);
     for word in words(line) {
         let taken = width_of(word);
         if used > 0 && used + 1 + taken > widest {
             lines.push_str("\n  ");
             used = 2;
-        } else if !lines.is_empty() {
+        } else if !is_first {
             lines.push(' ');
             used += 1;
         }
+        is_first = false;
         lines.push_str(word);
         used += taken;
     }
