@@ -27,6 +27,7 @@ use super::rule_keeper::RuleKeeper;
 use super::session_spending::SessionSpending;
 use super::signals::Signals;
 use super::stop;
+use super::team_snapshot::TaskProgress;
 use super::team_watch::TeamWatch;
 use super::view_socket::ViewSocket;
 use super::writer::OutputWriter;
@@ -447,6 +448,8 @@ fn finish(ending: &RunResult, again: &str) -> ExitCode {
         }
         None => 0,
     };
+    // Also if its lead had nothing to do in this process, and so no run that could say so.
+    let has_open_tasks = ending.progress.as_ref().is_some_and(TaskProgress::is_open);
     // The last line, however a team's run has ended: how much of its work is done.
     if let Some(progress) = &ending.progress {
         say(&progress.line());
@@ -455,7 +458,7 @@ fn finish(ending: &RunResult, again: &str) -> ExitCode {
         // A signal decides, whatever the last run came to: a shell expects 130 after Ctrl-C.
         _ if ending.is_interrupted() => ExitCode::from(error::INTERRUPTED),
         0 if ending.not_understood => ExitCode::from(error::FAILED),
-        0 if ending.gave_up => ExitCode::from(error::UNFINISHED),
+        0 if ending.gave_up || has_open_tasks => ExitCode::from(error::UNFINISHED),
         code => ExitCode::from(code),
     }
 }
