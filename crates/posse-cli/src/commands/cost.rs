@@ -3,21 +3,30 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use posse_port::store::AgentRecord;
+use posse_port::store::{AgentRecord, Charge};
 use posse_protocol::{AgentId, Cost, Purpose};
 use serde_json::{Value, json};
 
 use crate::config::store::StoreArgs;
 use crate::output::table::{Column, needed, spare, table};
-use crate::output::{grouped, in_words, json_line, print, tame, width};
+use crate::output::transcript::folded;
+use crate::output::{count, grouped, in_words, json_line, print, tame, width};
 use crate::present::agents::state;
 use crate::present::costs::{AgentCost, Tally, about, add, called, money, tree, uncertain};
 use crate::present::sessions::short;
 use crate::present::usage::usage;
 use crate::select::sessions;
 
-/// Columns of the table of agents.
-const AGENTS: [Column; 7] = [
+/// Columns of the list of agents.
+const AGENTS: [Column; 5] = [
+    needed("COST").right(),
+    spare("IN", 2).right(),
+    spare("OUT", 1).right(),
+    spare("STATE", 3),
+    needed("AGENT"),
+];
+/// Columns of the table of agents with those below them.
+const SUBTREES: [Column; 7] = [
     needed("COST").right(),
     needed("WITH BELOW").right(),
     spare("IN", 2).right(),
@@ -54,14 +63,17 @@ const PURPOSES: [Column; 4] = [
 
 /// Show what a session has cost.
 ///
-/// Lists each agent alone and with all agents below it, each model, and the total. Input tokens are
-/// everything that was sent, cached or not; a second table shows how much of it was read from the
-/// prompt cache, written to it, and missed there, by each agent alone and, as ALL, with all below
-/// it.
+/// Lists what each agent has used itself, and the total. Input tokens are everything that was sent,
+/// cached or not. With --verbose, tables show each agent with all below it; how much was read from
+/// the prompt cache, written to it, and missed there, by each agent alone and, as ALL, with all below
+/// it; each model; and each purpose.
 #[derive(clap::Args)]
 pub(crate) struct CostCommand {
     /// Session; a unique prefix of its ID is enough [default: the last one used in this directory]
     session: Option<String>,
+    /// Show subtrees, the prompt cache, models and purposes, too
+    #[arg(short, long)]
+    verbose: bool,
     /// Print one JSON object, with exact sums
     #[arg(long)]
     json: bool,
@@ -79,7 +91,12 @@ impl CostCommand {
             let shown = if self.json {
                 json_line(&bill.object())
             } else {
-                bill.readable(width())
+                let tables = if self.verbose {
+                    bill.tables(width())
+                } else {
+                    bill.list(width())
+                };
+                format!("{tables}\n{}", bill.summary(width()))
             };
             print(shown.as_bytes())?;
             Ok(ExitCode::SUCCESS)
@@ -116,15 +133,22 @@ impl<'a> Bill<'a> {
         }
     }
 
-    /// Returns the tables for people.
-    fn readable(&self, columns: Option<usize>) -> String {
+    /// Returns a line for each agent.
+    fn list(&self, columns: Option<usize>) -> String {
         let rows = self.lines.iter().map(|line| {
             let [input, output] = line.own.figures();
-            let kind = line
-                .agent
-                .origin
-                .as_ref()
-                .map_or("", |origin| origin.agent_type.as_str());
+            let state = state(line.agent).to_owned();
+            vec![money(line.own), input, output, state, called(line)]
+        });
+        table(&AGENTS, &rows.collect::<Vec<_>>(), columns)
+    }
+
+    /// Returns everything in tables.
+    fn tables(&self, columns: Option<usize>) -> String {
+        let rows = self.lines.iter().map(|line| {
+            let [input, output] = line.own.figures();
+            let origin = line.agent.origin.as_ref();
+            let kind = origin.map_or("", |origin| origin.agent_type.as_str());
             let state = state(line.agent).to_owned();
             vec![
                 money(line.own),
@@ -136,87 +160,125 @@ impl<'a> Bill<'a> {
                 called(line),
             ]
         });
-        let mut shown = table(&AGENTS, &rows.collect::<Vec<_>>(), columns);
+        let mut tables = vec![table(&SUBTREES, &rows.collect::<Vec<_>>(), columns)];
         let rows = self.lines.iter().map(|line| {
             let figures = line.own.cache().into_iter().chain(line.subtree.cache());
             figures.chain([called(line)]).collect()
         });
-        shown.push_str(&format!(
-            "\n{}\n",
-            table(&CACHE, &rows.collect::<Vec<_>>(), columns)
-        ));
+        tables.push(table(&CACHE, &rows.collect::<Vec<_>>(), columns));
         let row = |name: &str, tally: &Tally| {
             let [input, output] = tally.figures();
             vec![money(*tally), input, output, tame(name)]
         };
         let models = self.models.iter().map(|(model, tally)| row(model, tally));
-        shown.push_str(&format!(
-            "{}\n",
-            table(&MODELS, &models.collect::<Vec<_>>(), columns)
-        ));
-        if self
-            .purposes
-            .keys()
-            .any(|purpose| *purpose != Purpose::Work)
-        {
-            let purposes = self
-                .purposes
-                .iter()
-                .map(|(purpose, tally)| row(purpose.as_str(), tally));
-            shown.push_str(&format!(
-                "{}\n",
-                table(&PURPOSES, &purposes.collect::<Vec<_>>(), columns)
-            ));
+        tables.push(table(&MODELS, &models.collect::<Vec<_>>(), columns));
+        let mut purposes = self.purposes.keys();
+        if purposes.any(|purpose| *purpose != Purpose::Work) {
+            let purposes = self.purposes.iter();
+            let purposes = purposes.map(|(purpose, tally)| row(purpose.as_str(), tally));
+            tables.push(table(&PURPOSES, &purposes.collect::<Vec<_>>(), columns));
         }
-        shown.push_str(&self.summary());
-        shown
+        tables.join("\n")
     }
 
     /// Returns the last lines: the total, and remarks about it.
-    fn summary(&self) -> String {
+    fn summary(&self, columns: Option<usize>) -> String {
         let ([input, output], [read, written, _]) = (self.total.figures(), self.total.cache());
-        let agents = if self.lines.len() == 1 {
-            "agent"
-        } else {
-            "agents"
-        };
-        let mut shown = format!(
-            "\x1b[1mtotal {}\x1b[0m · {input} tokens in ({read} from the cache, {written} written to it), {output} out · {} {agents}\n",
-            self.total
-                .cost
-                .map_or_else(|| in_words(None), |_| money(self.total)),
-            self.lines.len(),
+        let cost = self.total.cost;
+        let total = format!(
+            "total {}",
+            cost.map_or_else(|| in_words(None), |_| money(self.total))
         );
+        let agents = count(self.lines.len(), "agent");
+        let mut remarks = vec![format!(
+            "{total} · {input} tokens in ({read} from the cache, {written} written to it), {output} out · {agents}"
+        )];
         if let (Some(root), 1..) = (self.lines.first(), self.total.missed) {
-            shown.push_str(&format!(
-                "{} tokens had been in the cache and were not found there: `posse cache {}` says why\n",
+            remarks.push(format!(
+                "{} tokens had been in the cache and were not found there: `posse cache {}` says why",
                 grouped(self.total.missed),
                 short(root.agent.agent),
             ));
         }
         if let Some(more) = uncertain(self.total.uncertain) {
-            shown.push_str(&format!(
-                "not included: {more}; they are in progress, or were cut off when their process \
-                 died\n"
+            remarks.push(format!(
+                "not included: {more}: {}",
+                self.in_flight().in_words()
             ));
         }
         for (model, _) in self.models.iter().filter(|(_, tally)| tally.cost.is_none()) {
-            shown.push_str(&format!(
-                "the cost of {} is unknown (?), and so is every sum that includes it: it has no \
-                 price\n",
-                tame(model)
+            remarks.push(format!(
+                "the cost of {model} is unknown (?), and so is every sum that includes it: it has no \
+                 price"
             ));
         }
-        shown
+        let lines = remarks.iter().flat_map(|line| folded(line, columns));
+        let shown: String = lines.map(|line| format!("{line}\n")).collect();
+        match shown.strip_prefix(&total) {
+            Some(rest) => format!("\x1b[1m{total}\x1b[0m{rest}"),
+            None => shown,
+        }
+    }
+
+    /// Returns the calls whose replies are not stored.
+    fn in_flight(&self) -> InFlightCalls {
+        let mut calls = InFlightCalls::default();
+        for AgentCost { agent, .. } in &self.lines {
+            match (&agent.reserved, &agent.holder) {
+                (Some(_), Some(_)) => calls.made += 1,
+                (Some(_), None) => calls.cut_off += 1,
+                (None, _) => {}
+            }
+            let in_flight = |charge: &Charge| charge.purpose == Purpose::InFlight;
+            calls.agents_before += usize::from(agent.charges.iter().any(in_flight));
+        }
+        calls
     }
 
     fn object(&self) -> Value {
         let mut object = json!({"session_id": self.lines.first().map(|line| line.agent.agent)});
         add(&mut object, self.total.total());
+        let InFlightCalls { made, cut_off, .. } = self.in_flight();
+        object["calls_in_flight"] = json!(made + cut_off);
         object["models"] = list("model", &self.models);
         object["purposes"] = list("purpose", &self.purposes);
         object["agents"] = self.lines.iter().map(of_agent).collect();
         object
+    }
+}
+
+/// Calls whose replies are not stored.
+#[derive(Default)]
+struct InFlightCalls {
+    /// Calls that a process makes now.
+    made: usize,
+    /// Calls of agents that no process has taken since theirs died.
+    cut_off: usize,
+    /// Agents whose calls were cut off before they were taken again. The store has one sum for each.
+    agents_before: usize,
+}
+
+impl InFlightCalls {
+    fn in_words(&self) -> String {
+        let are = |number: usize| if number == 1 { "is" } else { "are" };
+        let were = |number: usize| if number == 1 { "was" } else { "were" };
+        let calls = |number: usize| count(number, "call");
+        let Self {
+            made,
+            cut_off,
+            agents_before,
+        } = *self;
+        let made = (made > 0).then(|| format!("{} {} in flight", calls(made), are(made)));
+        let cut_off = (cut_off > 0).then(|| {
+            let calls = calls(cut_off);
+            format!("{calls} {} in flight when the process died", were(cut_off))
+        });
+        let before = (agents_before > 0).then(|| {
+            let agents = count(agents_before, "agent");
+            format!("calls of {agents} were in flight when an earlier process died")
+        });
+        let parts: Vec<String> = [made, cut_off, before].into_iter().flatten().collect();
+        parts.join("; ")
     }
 }
 

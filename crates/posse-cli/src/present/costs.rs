@@ -6,7 +6,7 @@ use posse_port::store::{AgentRecord, Charge};
 use posse_protocol::{AgentId, Cost, Purpose, Usage};
 use serde_json::{Value, json};
 
-use super::agents::state;
+use super::agents::{name, state};
 use super::usage::usage;
 use crate::output::{grouped, in_words, tame};
 
@@ -196,18 +196,22 @@ pub(crate) fn about(agent: &AgentRecord) -> Value {
 /// Returns an agent's name and description, indented by its depth.
 pub(crate) fn called(line: &AgentCost<'_>) -> String {
     let indent = "  ".repeat(line.depth);
-    let origin = line.agent.origin.as_ref();
-    let name = origin
-        .and_then(|origin| origin.name.as_ref())
-        .map(ToString::to_string);
-    let name = name.unwrap_or_else(|| line.agent.path.clone());
-    let what = origin
-        .map(|origin| format!(": {}", origin.description))
-        .unwrap_or_default();
-    format!(
-        "{indent}{}",
-        tame(&format!("{name}{what}")).replace('\n', " ")
-    )
+    let agent = line.agent;
+    let (name, last) = (name(agent), agent.path.rsplit('/').next());
+    let shown = match agent.origin.as_deref() {
+        None => name.to_owned(),
+        // A member of a team is described by its name.
+        Some(origin) if origin.description.starts_with(&format!("{name} of team ")) => {
+            name.to_owned()
+        }
+        Some(origin) => {
+            // Others without a name have a number.
+            let name = origin.name.as_ref().map(ToString::to_string);
+            let name = name.unwrap_or_else(|| last.unwrap_or_default().to_owned());
+            format!("{name}: {}", origin.description)
+        }
+    };
+    format!("{indent}{}", tame(&shown).replace('\n', " "))
 }
 
 /// Adds the fields of one object to another.

@@ -358,7 +358,7 @@ fn what_forks_and_others_share_is_told_and_where_they_differ() {
     let shown = succeed(&project, &["cache", &main.agent.to_string()]);
     let row = shown.lines().nth(2).unwrap();
     assert!(
-        row.contains(" B     all ") && row.ends_with("  /main/sub: look \\u{1b}[2Jaround"),
+        row.contains(" B     all ") && row.ends_with("    sub: look \\u{1b}[2Jaround"),
         "{shown}"
     );
     assert!(

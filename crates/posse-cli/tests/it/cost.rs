@@ -441,7 +441,7 @@ fn what_was_read_written_and_missed_adds_up_as_well() {
     assert_eq!(agents[1]["models"][0]["missed_tokens"], 30_500);
     assert_eq!(agents[1]["purposes"][1]["missed_tokens"], 4);
 
-    let shown = succeed(&project, &["cost", &main]);
+    let shown = succeed(&project, &["cost", &main, "--verbose"]);
     let rows: Vec<Vec<&str>> = shown
         .lines()
         .map(|line| line.split_whitespace().collect())
@@ -454,7 +454,7 @@ fn what_was_read_written_and_missed_adds_up_as_well() {
         "{shown}"
     );
     assert!(
-        row(&["3", "0", "30504", "4", "0", "30506", "one:"]),
+        row(&["3", "0", "30,504", "4", "0", "30,506", "one:"]),
         "{shown}"
     );
     assert!(
@@ -468,7 +468,8 @@ fn what_was_read_written_and_missed_adds_up_as_well() {
         )),
         "{shown}"
     );
-    let plain = succeed(&project, &["cost", &session(&project, &["hello"])]);
+    let other = session(&project, &["hello"]);
+    let plain = succeed(&project, &["cost", &other, "--verbose"]);
     assert!(
         !plain.contains("were not found") && !plain.contains("FOR"),
         "{plain}"
@@ -487,7 +488,7 @@ fn a_bill_can_be_read() {
     let main = session(&project, &["hello"]);
     let plain = succeed(&project, &["cost"]);
     assert!(
-        plain.contains("idle") && plain.contains("/main\n") && plain.ends_with(" · 1 agent\n"),
+        plain.contains("  idle   main\n") && plain.ends_with(" · 1 agent\n"),
         "{plain}"
     );
     let one = sub_agent(
@@ -504,16 +505,37 @@ fn a_bill_can_be_read() {
         "two",
         vec![charge("odd\u{1b}", 10, None)],
     );
+    let rows = |shown: &str| -> Vec<Vec<String>> {
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+        shown.lines().map(words).collect()
+    };
+    // A line for each agent, and the total.
     let shown = succeed(&project, &["cost", &main]);
-    let rows: Vec<Vec<&str>> = shown
-        .lines()
-        .map(|line| line.split_whitespace().collect())
-        .collect();
+    let list = rows(&shown);
+    assert_eq!(list[0], ["COST", "IN", "OUT", "STATE", "AGENT"]);
+    assert_eq!(list[1][3..], ["idle", "main"]);
+    assert_eq!(
+        list[2],
+        [
+            "$1.2345",
+            "11",
+            "2",
+            "completed",
+            "one:",
+            "look",
+            "\\u{1b}[2Jaround",
+            "here"
+        ]
+    );
+    assert_eq!(list[4], [] as [&str; 0]);
+    assert_eq!(list[5][0], "total");
+    let shown = succeed(&project, &["cost", &main, "--verbose"]);
+    let rows = rows(&shown);
     let head = [
         "COST", "WITH", "BELOW", "IN", "OUT", "TYPE", "STATE", "AGENT",
     ];
     assert_eq!(rows[0], head);
-    assert_eq!(rows[1].last(), Some(&"/main"));
+    assert_eq!(rows[1].last().unwrap(), "main");
     let words = ["look", "\\u{1b}[2Jaround", "here"];
     assert_eq!(
         rows[2],

@@ -68,7 +68,7 @@ fn every_agent_of_a_session_can_be_read() {
     assert!(
         rows[0].starts_with("ID ")
             && rows[3].contains("completed")
-            && rows[3].contains("    /main/"),
+            && rows[3].contains("      general-purpose-1: "),
         "{shown}"
     );
 }
