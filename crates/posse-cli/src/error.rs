@@ -313,7 +313,7 @@ fn for_refusal(refusal: &Refusal) -> String {
         Refusal::TooLong { .. } => "shorten it, or put it into a file and name the file".into(),
         Refusal::TooDeep { .. } => "put it into a file and name the file".into(),
         Refusal::NotForAll => "name one recipient".into(),
-        Refusal::NoSuchTeam { .. } => "`posse team list` shows all teams".into(),
+        Refusal::NoSuchTeam { .. } => "`posse team list --all` shows all teams".into(),
         Refusal::TeamExists { .. } => "choose another name".into(),
         Refusal::IsLead { .. } => "`posse team delete NAME` removes the whole team".into(),
         Refusal::MembersLive { .. } => {

@@ -53,7 +53,7 @@ pub(crate) async fn join(config: RunConfig, target: JoinTarget) -> anyhow::Resul
     let Some(session) = context.found.clone() else {
         anyhow::bail!(Advised {
             what: "no session given".into(),
-            advice: "`posse team list` shows the sessions of teams".into(),
+            advice: "`posse team list --all` shows the sessions of teams".into(),
         })
     };
     let team = team_of(context.store.store.as_ref(), &session, &target).await?;

@@ -18,12 +18,12 @@ pub(crate) fn is_called(team: &Team, name: Option<&Name>) -> bool {
 }
 
 /// Returns true if a process hosts a member.
-fn is_held(team: &Team) -> bool {
+pub(crate) fn is_held(team: &Team) -> bool {
     team.members.iter().any(|member| member.held)
 }
 
 /// Returns where its session works.
-fn place(team: &Team) -> Option<&Path> {
+pub(crate) fn place(team: &Team) -> Option<&Path> {
     team.members.first().map(|first| first.cwd.as_path())
 }
 
@@ -84,8 +84,10 @@ pub(crate) fn only(teams: Vec<Team>, name: Option<&Name>) -> Result<Team, Advise
         (0, Some(name)) => {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let advice = match closest(name.as_str(), &names) {
-                Some(near) => format!("did you mean {near}? `posse team list` shows all teams"),
-                None => "`posse team list` shows all teams".into(),
+                Some(near) => {
+                    format!("did you mean {near}? `posse team list --all` shows all teams")
+                }
+                None => "`posse team list --all` shows all teams".into(),
             };
             Err(Advised {
                 what: format!("there is no team {name}"),

@@ -4,7 +4,7 @@ use posse_port::store::{Page, Store};
 use posse_protocol::{Name, Team};
 
 use super::sessions;
-use super::team_choice::{is_called, is_led, nearest, only};
+use super::team_choice::{is_called, is_led, nearest, only, place};
 
 /// Which session's team, where several have one of that name.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -40,7 +40,8 @@ pub(crate) async fn meant(
     Ok(only(teams, name)?)
 }
 
-/// Returns the only team of this name and session. Never guesses.
+/// Returns the only team of this name and session; of several, the only one of this directory. Never
+/// guesses.
 pub(crate) async fn certain(
     store: &dyn Store,
     name: &Name,
@@ -49,7 +50,15 @@ pub(crate) async fn certain(
     let all = store.teams(None, Page::all()).await?;
     let teams = match session.session.as_deref() {
         Some(prefix) => of_session(store, all, prefix).await?,
-        None => all,
+        None => {
+            let here = crate::config::environment::working_directory()?;
+            let is_here = |team: &&Team| team.name == *name && place(team) == Some(&here);
+            let mut local = all.iter().filter(is_here);
+            match (local.next(), local.next()) {
+                (Some(team), None) => return Ok(team.clone()),
+                _ => all,
+            }
+        }
     };
     Ok(only(teams, Some(name))?)
 }

@@ -64,6 +64,7 @@ mod team;
 mod team_crash;
 mod team_declared;
 mod team_faults;
+mod team_once;
 mod team_run;
 mod terminal;
 mod tmux;

@@ -117,7 +117,7 @@ fn what_is_wrong_with_a_server_is_said_soon_and_without_the_password() {
     ];
     for (url, what, advice) in wrong {
         let begun = Instant::now();
-        let output = at(&project, &url, &["team", "list", "--json"]);
+        let output = at(&project, &url, &["team", "list", "--all", "--json"]);
         let said = format!("{}{}", stdout(&output), stderr(&output));
         assert_eq!(output.status.code(), Some(1), "{url}: {said}");
         assert!(

@@ -106,7 +106,14 @@ fn a_copy_is_a_store() {
     assert_eq!(
         lines(
             &project,
-            &["team", "list", "--json", "--store", "sqlite:copy.db"]
+            &[
+                "team",
+                "list",
+                "--all",
+                "--json",
+                "--store",
+                "sqlite:copy.db"
+            ]
         )
         .len(),
         1
@@ -149,7 +156,7 @@ fn what_nobody_uses_goes_and_the_rest_stays() {
         "{would}"
     );
     let unused = would["unused"].as_array().unwrap();
-    let team = &lines(&project, &["team", "list", "--json"])[0];
+    let team = &lines(&project, &["team", "list", "--all", "--json"])[0];
     assert_eq!(unused.len(), 3, "{would}");
     assert!(
         unused
@@ -180,7 +187,10 @@ fn what_nobody_uses_goes_and_the_rest_stays() {
         "{gone}"
     );
     assert_eq!(lines(&project, &["sessions", "list", "--json"]).len(), 0);
-    assert_eq!(lines(&project, &["team", "list", "--json"]).len(), 0);
+    assert_eq!(
+        lines(&project, &["team", "list", "--all", "--json"]).len(),
+        0
+    );
     assert!(succeed(&project, &["store", "check"]).contains("is intact: 0 agents, 0 entries, "));
     refused(
         &project,

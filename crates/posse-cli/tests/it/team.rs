@@ -124,7 +124,7 @@ fn a_team_of_another_program_is_shown() {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     assert!(!shown.contains("lex\n"), "only what is open: {shown}");
-    let [team] = &lines(&project, &["team", "list", "--json"])[..] else {
+    let [team] = &lines(&project, &["team", "list", "--all", "--json"])[..] else {
         panic!("one team")
     };
     assert_eq!(
@@ -143,7 +143,7 @@ fn a_team_of_another_program_is_shown() {
     assert_eq!(told["notes"][0]["text"], "# the plan");
     assert!(!shown.contains("# the plan"), "{shown}");
     assert!(succeed(&project, &["team", "show", "--verbose"]).contains("\n    # the plan\n"));
-    let table = succeed(&project, &["team", "list"]);
+    let table = succeed(&project, &["team", "list", "--all"]);
     assert!(
         table.starts_with("TEAM ") && table.contains("parser"),
         "{table}"
@@ -196,7 +196,7 @@ fn an_export_imported_elsewhere_exports_the_same_bytes() {
         "{said}"
     );
     succeed(&project, &hint.split_whitespace().collect::<Vec<_>>());
-    let teams = lines(&project, &["team", "list", "--json"]);
+    let teams = lines(&project, &["team", "list", "--all", "--json"]);
     assert_eq!(teams.len(), 2);
     assert_ne!(teams[0]["session_id"], teams[1]["session_id"]);
     for team in &teams {
@@ -284,7 +284,7 @@ fn two_exports_at_once_into_a_new_directory_do_not_meet() {
 #[test]
 fn the_session_of_an_imported_team_stands_for_the_team() {
     let project = with_team("team-session");
-    let id = lines(&project, &["team", "list", "--json"])[0]["session_id"]
+    let id = lines(&project, &["team", "list", "--all", "--json"])[0]["session_id"]
         .as_str()
         .unwrap()
         .to_owned();
@@ -393,7 +393,7 @@ fn what_cannot_be_imported_is_named() {
     let import = |said: &[&str]| {
         refused(&project, &["team", "import", "parser"], 1, said);
         assert_eq!(
-            lines(&project, &["team", "list", "--json"]).len(),
+            lines(&project, &["team", "list", "--all", "--json"]).len(),
             0,
             "nothing of it is there"
         );
@@ -489,7 +489,7 @@ fn who_is_not_there_is_said() {
         &["is a directory", "sqlite:./posse.db"],
     );
     let output = project
-        .posse(&["team", "list"])
+        .posse(&["team", "list", "--all"])
         .env("POSSE_STORE", "nonsense")
         .output()
         .unwrap();

@@ -87,13 +87,13 @@ reply = [{ text = "hm" }]
 "#;
 
 /// posse with lines coming out.
-struct Listening {
-    child: Child,
+pub(crate) struct Listening {
+    pub(crate) child: Child,
     from: BufReader<ChildStdout>,
 }
 
 impl Listening {
-    fn start(project: &Project, arguments: &[&str]) -> Self {
+    pub(crate) fn start(project: &Project, arguments: &[&str]) -> Self {
         let mut child = project
             .posse(arguments)
             .stdout(Stdio::piped())
@@ -120,7 +120,7 @@ impl Listening {
     }
 
     /// Until the reviewer works on its task, and its model has been asked about it.
-    fn until_held(&mut self, project: &Project) {
+    pub(crate) fn until_held(&mut self, project: &Project) {
         self.hear(|told| told["subtype"] == "team_task" && told["task"]["owner"] == "reviewer");
         until("the reviewer begins", || {
             requests(project)
@@ -137,7 +137,7 @@ impl Drop for Listening {
     }
 }
 
-const LINES: [&str; 5] = ["team", "run", "mend", "--output-format", "stream-json"];
+pub(crate) const LINES: [&str; 5] = ["team", "run", "mend", "--output-format", "stream-json"];
 
 // proves TE-14 (part: roles; one command; headless)
 // proves TE-18 (part: members at work; something claimable)

@@ -12,7 +12,8 @@ use crate::select::teams;
 
 /// Remove a team with its mail, tasks and notes. The transcripts of its members stay, as sessions.
 ///
-/// Refused while a process hosts one of its members.
+/// Refused while a process hosts one of its members. If several sessions have a team of this name, the
+/// one of this directory is meant, or --session says which.
 #[derive(clap::Args)]
 pub(super) struct DeleteTeam {
     /// Team to remove
@@ -37,6 +38,11 @@ impl DeleteTeam {
         )
         .await?;
         let object = json!({"team": team.name, "session_id": team.session(), "deleted": true});
-        told(self.json, object, &format!("{} is deleted\n", team.name))
+        let (name, session) = (&team.name, team.session());
+        told(
+            self.json,
+            object,
+            &format!("{name} of session {session} is deleted\n"),
+        )
     }
 }

@@ -1,5 +1,7 @@
 //! `posse team run`.
 
+mod running;
+
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -46,6 +48,9 @@ pub(super) struct RunTeam {
     /// this directory]
     #[arg(short, long, value_name = "ID", num_args = 0..=1)]
     resume: Option<Option<String>>,
+    /// Start the team although one of this name already runs in this directory
+    #[arg(long, conflicts_with = "resume")]
+    another: bool,
     /// Print lines instead of showing the board
     #[arg(long, visible_alias = "screen-reader")]
     plain: bool,
@@ -65,7 +70,12 @@ impl RunTeam {
     fn job(&self, store: StoreArgs, given: InlineAgents) -> anyhow::Result<RunJob> {
         let resumed = match &self.resume {
             Some(id) => Some(self.resumed(&store, id.as_deref())?),
-            None => None,
+            None if self.another => None,
+            None => {
+                // Before standard input is read, too.
+                crate::config::runtime()?.block_on(running::must_be_first(&store, &self.name))?;
+                None
+            }
         };
         // With lines, standard input is for later prompts.
         let goal = match (&self.goal, self.options.by_lines()) {
@@ -378,6 +388,6 @@ async fn newest(
     }
     anyhow::bail!(Advised {
         what: format!("no session of {} has a team {name}", cwd.display()),
-        advice: "`posse team list` shows all teams; name its session with --resume ID".into(),
+        advice: "`posse team list --all` shows all teams; name its session with --resume ID".into(),
     })
 }

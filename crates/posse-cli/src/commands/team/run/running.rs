@@ -1,0 +1,55 @@
+//! Refuses a second run of a team where one is at work.
+
+use posse_port::store::{AgentFilter, Page, Store};
+use posse_protocol::{Name, Team};
+
+use crate::assemble::store::look_into_store;
+use crate::config::environment::working_directory;
+use crate::config::store::StoreArgs;
+use crate::config::store_choice::meant_store;
+use crate::error::Advised;
+use crate::present::sessions::short;
+use crate::select::team_choice::{is_held, place};
+
+/// Fails if a team of this name runs in this directory: both would edit the same files.
+pub(super) async fn must_be_first(store: &StoreArgs, name: &Name) -> anyhow::Result<()> {
+    if meant_store(store)?
+        .place
+        .file()
+        .is_some_and(|path| !path.exists())
+    {
+        // The run makes it.
+        return Ok(());
+    }
+    let (store, here) = (look_into_store(store)?, working_directory()?);
+    let mut teams = store.teams(None, Page::all()).await?.into_iter();
+    let runs = |team: &Team| team.name == *name && is_held(team) && place(team) == Some(&here);
+    let Some(team) = teams.find(runs) else {
+        return Ok(());
+    };
+    let session = team.session();
+    let holder = holder(store.as_ref(), &team).await?;
+    let by = holder.map_or_else(String::new, |holder| format!(", run by {holder}"));
+    anyhow::bail!(Advised {
+        what: format!("team {name} already runs in this directory{by}"),
+        advice: format!(
+            "`posse attach {}` watches it and talks to its lead, `posse team show {name}` shows who \
+             does what; with --another a second one starts, which edits the same files",
+            short(session)
+        ),
+    });
+}
+
+/// Returns the process that hosts the lead, else that of another member.
+async fn holder(store: &dyn Store, team: &Team) -> anyhow::Result<Option<String>> {
+    let filter = AgentFilter {
+        realm: Some(team.realm),
+        ..AgentFilter::default()
+    };
+    let agents = store.agents(filter, Page::all()).await?;
+    let (leads, others): (Vec<_>, Vec<_>) = agents
+        .into_iter()
+        .partition(|agent| agent.agent == team.lead);
+    let mut holders = leads.into_iter().chain(others);
+    Ok(holders.find_map(|agent| agent.holder))
+}
