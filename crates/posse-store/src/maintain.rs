@@ -10,10 +10,10 @@ pub(crate) use self::entry_link::{EntryLink, HEAD, LOADED};
 pub(crate) use self::report::NAMED;
 pub use self::report::{Collected, Health, Unused};
 pub use crate::sqlite::maintain::{
-    BackupStop, Versions, back_up, check, collect, unused, versions,
+    BackupStop, Versions, back_up, check, collect, collect_those, unused, versions,
 };
 
 /// The same for a server, by its URL.
 pub mod postgres {
-    pub use crate::postgres::maintain::{check, collect, unused};
+    pub use crate::postgres::maintain::{check, collect, collect_those, unused};
 }

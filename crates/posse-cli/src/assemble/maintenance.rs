@@ -40,6 +40,21 @@ pub(crate) fn collect(
     })
 }
 
+/// Like [`collect`], but only those that are `meant`.
+pub(crate) fn collect_those(
+    location: &StoreLocation,
+    before: i64,
+    meant: &dyn Fn(&Unused) -> bool,
+    told: &mut dyn FnMut(Collected),
+) -> anyhow::Result<Collected> {
+    Ok(match location {
+        StoreLocation::File(path) => maintain::collect_those(path, before, meant, told)?,
+        StoreLocation::Server(server) => {
+            postgres::collect_those(&server.whole(), before, meant, told)?
+        }
+    })
+}
+
 /// Brings a file up to date, which opening it does.
 pub(crate) fn migrate_file(path: &Path) -> anyhow::Result<Migrated> {
     // Read before the file is opened, because opening migrates it.

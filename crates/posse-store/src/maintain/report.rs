@@ -56,6 +56,8 @@ pub struct Unused {
     pub teams: Vec<String>,
     /// Time of the last change in it, in milliseconds of Unix time.
     pub used_ms: i64,
+    /// Length of its agents' entries.
+    pub bytes: u64,
     /// Working directory of its first session.
     pub cwd: Option<PathBuf>,
 }

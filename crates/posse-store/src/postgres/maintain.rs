@@ -14,7 +14,7 @@ use super::error::PgFailure;
 use super::{column, schema};
 
 pub use check::check;
-pub use collect::{collect, unused};
+pub use collect::{collect, collect_those, unused};
 
 /// Runs `work` against the server at a URL and waits for it.
 fn at<T>(

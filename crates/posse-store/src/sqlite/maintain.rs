@@ -16,7 +16,7 @@ use super::schema;
 
 pub use backup::{BackupStop, back_up};
 pub use check::check;
-pub use collect::{collect, unused};
+pub use collect::{collect, collect_those, unused};
 
 /// Versions of a store's tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

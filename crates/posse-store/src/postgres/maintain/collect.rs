@@ -16,11 +16,13 @@ const PAGE: i64 = 500;
 /// A page of realms, with a description of those that may be removed. The number of rows tells
 /// how many realms were looked at.
 const REALMS: &str =
-    "SELECT r.id, u.is_unused, u.used, u.sessions, u.agents, u.teams, u.leads, f.id, f.cwd
+    "SELECT r.id, u.is_unused, u.used, u.sessions, u.agents, u.teams, u.leads, f.id, f.cwd,
+        u.bytes
     FROM (SELECT id, unused(id, $2) AS is_unused FROM realm WHERE id > $1 ORDER BY id LIMIT $3) r
     LEFT JOIN LATERAL (SELECT true AS is_unused, coalesce(used_ms(r.id), 0) AS used,
         (SELECT count(*) FROM agent WHERE realm = r.id AND parent IS NULL) AS sessions,
         (SELECT count(*) FROM agent WHERE realm = r.id) AS agents,
+        (SELECT coalesce(sum(octet_length(bytes)), 0)::bigint FROM entry WHERE realm = r.id) AS bytes,
         ARRAY(SELECT name FROM team WHERE realm = r.id ORDER BY name) AS teams,
         ARRAY(SELECT lead FROM team WHERE realm = r.id ORDER BY name) AS leads) u ON r.is_unused
     LEFT JOIN LATERAL (SELECT id, cwd FROM agent WHERE realm = r.id AND parent IS NULL
@@ -55,6 +57,16 @@ pub fn collect(
     before_ms: i64,
     told: &mut dyn FnMut(Collected),
 ) -> Result<Collected, StoreError> {
+    collect_those(url, before_ms, &|_| true, told)
+}
+
+/// Like [`collect`], but only those that are `meant`.
+pub fn collect_those(
+    url: &str,
+    before_ms: i64,
+    meant: &dyn Fn(&Unused) -> bool,
+    told: &mut dyn FnMut(Collected),
+) -> Result<Collected, StoreError> {
     at(url, async |link| {
         let client = link.client().await?;
         let (behead, empty) = ("SELECT behead($1, $2)", "SELECT * FROM empty_realm($1, $2)");
@@ -68,7 +80,7 @@ pub fn collect(
             for row in &rows {
                 after = column::get(row, 0)?;
                 // This looks without a lock; `behead` asks again under the realm's lock.
-                let Some(gone) = described(row)? else {
+                let Some(gone) = described(row)?.filter(|it| meant(it)) else {
                     continue;
                 };
                 if !column::get::<bool>(
@@ -114,6 +126,7 @@ fn described(row: &Row) -> Result<Option<Unused>, PgFailure> {
         agents: column::bits(row, 4)?,
         teams: column::get(row, 5)?,
         used_ms: column::get(row, 2)?,
+        bytes: column::bits(row, 9)?,
         cwd: first.map(|_| column::path(row, 8)).transpose()?,
     }))
 }

@@ -44,13 +44,24 @@ pub fn collect(
     before_ms: i64,
     told: &mut dyn FnMut(Collected),
 ) -> Result<Collected, StoreError> {
+    collect_those(path, before_ms, &|_| true, told)
+}
+
+/// Like [`collect`], but only those that are `meant`.
+pub fn collect_those(
+    path: &Path,
+    before_ms: i64,
+    meant: &dyn Fn(&Unused) -> bool,
+    told: &mut dyn FnMut(Collected),
+) -> Result<Collected, StoreError> {
     let (place, connection) = open(path)?;
     let mut sum = Collected::default();
     let mut removed = || {
         let turnstile = place.turnstile()?;
         let free_before = free_bytes(&connection)?;
         for realm in realms(&connection)? {
-            if let Some(gone) = remove(&place, turnstile.as_ref(), &connection, realm, before_ms)? {
+            let pass = turnstile.as_ref();
+            if let Some(gone) = remove(&place, pass, &connection, (realm, before_ms), meant)? {
                 sum.sessions += gone.sessions;
                 sum.agents += gone.agents;
                 sum.teams += gone.teams.len() as u64;
@@ -64,13 +75,13 @@ pub fn collect(
     removed().map_err(|failure: SqliteFailure| failure.at(&place))
 }
 
-/// Removes a realm if it may be removed, and returns what it was.
+/// Removes a realm if it is meant and may be removed, and returns what it was.
 fn remove(
     place: &DatabasePlace,
     turnstile: Option<&Turnstile>,
     connection: &Connection,
-    realm: Uuid,
-    before_ms: i64,
+    (realm, before_ms): (Uuid, i64),
+    meant: &dyn Fn(&Unused) -> bool,
 ) -> Result<Option<Unused>, SqliteFailure> {
     loop {
         let version = data_version(connection)?;
@@ -78,6 +89,9 @@ fn remove(
             return Ok(None);
         }
         let gone = described(connection, realm)?;
+        if !meant(&gone) {
+            return Ok(None);
+        }
         // The look above blocked nobody. Inside the transaction it is repeated only if somebody
         // has written since.
         let headless = in_turn(turnstile, connection, || {
@@ -195,6 +209,7 @@ fn described(connection: &Connection, realm: Uuid) -> Result<Unused, SqliteFailu
         agents: number("SELECT count(*) FROM agent WHERE realm = ?1")?,
         teams,
         used_ms: used_ms(connection, realm)?.unwrap_or_default(),
+        bytes: number("SELECT coalesce(sum(length(bytes)), 0) FROM entry WHERE realm = ?1")?,
         cwd: first.map(|(_, cwd)| OsString::from_vec(cwd).into()),
     })
 }

@@ -439,9 +439,13 @@ fn what_is_held_or_was_used_stays() {
         agents: 1,
         teams: Vec::new(),
         used_ms: 10,
+        bytes: unused(&shelf.path, 20).unwrap()[0].bytes,
         cwd: Some("/".into()),
     };
+    assert!(expected.bytes >= 1200, "{expected:?}");
     assert_eq!(unused(&shelf.path, 20).unwrap(), [expected]);
+    let gone = collect_those(&shelf.path, 20, &|it| it.agents != 1, &mut |_| {}).unwrap();
+    assert_eq!(gone, Collected::default(), "it is not meant");
     let free = || {
         let connection = Connection::open(&shelf.path).unwrap();
         connection

@@ -159,6 +159,7 @@ fn what_nobody_uses_is_removed_from_a_server() {
         agents: 2,
         teams: Vec::new(),
         used_ms: 10,
+        bytes: "onetwo".len() as u64,
         cwd: Some("/work".into()),
     };
     assert_eq!(unused(database.url(), 1000).unwrap(), [expected]);
