@@ -68,8 +68,8 @@ pub use system_processes::SystemProcesses;
 pub use watchdog::{GUARD, Watchdog, run_watchdog};
 pub use web_fetch::{WebFetch, WebFetchInput};
 pub use worktree::{
-    ChangedFile, CheckoutGate, Found, GitWorktrees, Swept, WorktreeDiff, WorktreeError,
-    WorktreePlace, WorktreeSummary,
+    ChangedFile, CheckoutGate, Found, FoundBranch, GitWorktrees, Swept, WorktreeDiff,
+    WorktreeError, WorktreePlace, WorktreeSummary,
 };
 pub use write::{Write, WriteInput};
 

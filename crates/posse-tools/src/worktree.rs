@@ -5,6 +5,7 @@
 //! not committed is ever destroyed: what is removed was looked at before, or nobody has ever worked
 //! in it.
 
+mod branches;
 mod carry;
 mod end;
 mod error;
@@ -36,6 +37,7 @@ use posse_protocol::AgentId;
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
+pub use branches::FoundBranch;
 pub use error::WorktreeError;
 pub use gate::CheckoutGate;
 pub use review::{ChangedFile, WorktreeDiff, WorktreePlace, WorktreeSummary};

@@ -29,6 +29,9 @@ pub enum WorktreeError {
     /// A hook made it, and it is gone: git cannot make it again.
     #[error("the worktree {} that a hook made is gone", .0.display())]
     HookMadeGone(PathBuf),
+    /// Its branch is all that names some commits.
+    #[error("it has {0}")]
+    BranchKeeps(String),
     /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
