@@ -66,7 +66,7 @@ fn steady(said: &str) -> Result<String> {
         ),
         (r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}", &ID[..18]),
         (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "2026-11-16T09:00:00Z"),
-        (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "2026-11-16 09:00 UTC"),
+        (r"\d{4}-\d\d-\d\d \d\d:\d\d", "2026-11-16 09:00"),
         (r"\$0\.\d{4}", "$$0.0100"),
     ] {
         said = Regex::new(pattern)?.replace_all(&said, with).into_owned();

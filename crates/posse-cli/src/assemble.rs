@@ -23,6 +23,7 @@ pub(crate) mod profile_args;
 pub(crate) mod program_hooks;
 pub(crate) mod prompt;
 pub(crate) mod provider;
+pub(crate) mod repository;
 pub(crate) mod reviewed_worktrees;
 pub(crate) mod rules;
 pub(crate) mod run_config;

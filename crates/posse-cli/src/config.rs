@@ -1,5 +1,6 @@
 //! Environment, settings and flags, before anything is opened.
 
+pub(crate) mod age;
 pub(crate) mod caller;
 pub(crate) mod environment;
 pub(crate) mod hook_programs;

@@ -112,6 +112,19 @@ pub(crate) fn count(number: usize, one: &str) -> String {
     format!("{} {one}{many}", grouped(number as u64))
 }
 
+/// Returns a size for people.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
+    if bytes < 1000 {
+        return format!("{bytes} B");
+    }
+    let (mut amount, mut unit) = (bytes as f64 / 1000.0, 0);
+    while amount >= 1000.0 && unit + 1 < UNITS.len() {
+        (amount, unit) = (amount / 1000.0, unit + 1);
+    }
+    format!("{amount:.1} {}", UNITS[unit])
+}
+
 /// Returns the name and version of this program, for others.
 pub(crate) fn program() -> String {
     concat!("posse ", env!("CARGO_PKG_VERSION")).to_owned()
@@ -142,6 +155,20 @@ mod tests {
             serde_json::from_str::<serde_json::Value>(&line).unwrap(),
             odd
         );
+    }
+
+    #[test]
+    fn a_size_has_its_unit() {
+        let shown = [0, 999, 1000, 123_456, 999_999_999, 5_000_000_000_000_000].map(size);
+        let expected = [
+            "0 B",
+            "999 B",
+            "1.0 kB",
+            "123.5 kB",
+            "1000.0 MB",
+            "5000.0 TB",
+        ];
+        assert_eq!(shown, expected);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The worktrees of this posse.
 
-use posse_tools::GitWorktrees;
+pub(crate) use posse_tools::{Found as FoundWorktree, FoundBranch, GitWorktrees};
 
 use super::{directories, sandbox};
 

@@ -6,7 +6,7 @@ use posse_tools::Found;
 
 /// Returns a worktree's repository as people name it: the directory with its `.git`, or a bare
 /// repository itself.
-pub(super) fn of(found: &Found) -> Option<PathBuf> {
+pub(crate) fn of(found: &Found) -> Option<PathBuf> {
     let Some(shared) = shared(found) else {
         return found.origin.clone();
     };
@@ -18,12 +18,12 @@ pub(super) fn of(found: &Found) -> Option<PathBuf> {
 
 /// Returns the git directory that all checkouts of a worktree's repository share. Its own `.git`
 /// names it; if that is gone, the checkout it was created from does.
-pub(super) fn shared(found: &Found) -> Option<PathBuf> {
+pub(crate) fn shared(found: &Found) -> Option<PathBuf> {
     named_in(&found.path).or_else(|| around(found.origin.as_deref()?))
 }
 
 /// Returns the shared git directory of the repository that contains a directory.
-pub(super) fn around(directory: &Path) -> Option<PathBuf> {
+pub(crate) fn around(directory: &Path) -> Option<PathBuf> {
     directory.ancestors().find_map(named_in)
 }
 

@@ -59,41 +59,7 @@ fn unstopped(
     act()
 }
 
-/// Returns a size for people.
-fn size(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
-    if bytes < 1000 {
-        return format!("{bytes} B");
-    }
-    let (mut amount, mut unit) = (bytes as f64 / 1000.0, 0);
-    while amount >= 1000.0 && unit + 1 < UNITS.len() {
-        (amount, unit) = (amount / 1000.0, unit + 1);
-    }
-    format!("{amount:.1} {}", UNITS[unit])
-}
-
 /// Returns a store's name for people.
 fn shown(place: &StoreLocation) -> String {
     crate::output::tame(&place.shown())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::size;
-
-    #[test]
-    fn a_size_has_its_unit() {
-        let shown = [0, 999, 1000, 123_456, 999_999_999, 5_000_000_000_000_000].map(size);
-        assert_eq!(
-            shown,
-            [
-                "0 B",
-                "999 B",
-                "1.0 kB",
-                "123.5 kB",
-                "1000.0 MB",
-                "5000.0 TB"
-            ]
-        );
-    }
 }

@@ -2,13 +2,14 @@
 
 mod clean;
 mod list;
-mod repository;
 
 use std::io;
 use std::process::ExitCode;
 
 use posse_tools::{Found, GitWorktrees};
 use serde_json::{Value, json};
+
+use crate::assemble::repository;
 
 /// List and remove git worktrees of agents.
 #[derive(clap::Args)]

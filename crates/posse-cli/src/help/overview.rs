@@ -23,11 +23,13 @@ pub(super) const GROUPS: [(&str, &[&str]); 3] = [
 pub(super) const MORE: &[&str] = &[
     "ask-model",
     "cache",
+    "clean",
     "completions",
     "logout",
     "schema",
     "scripted-model",
     "store",
+    "uninstall",
     "worker",
     "worktrees",
 ];

@@ -15,6 +15,7 @@ mod board;
 mod board_review;
 mod bypasses;
 mod cache;
+mod clean;
 mod completion;
 mod consumer;
 mod conversation;

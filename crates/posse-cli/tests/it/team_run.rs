@@ -548,6 +548,20 @@ fn a_finished_team_whose_members_have_left_has_its_lead_alone() {
     );
     let shown = succeed(&project, &["team", "show"]);
     assert!(shown.contains("have left: dev ($0."), "{shown}");
+    // Mail of those who have left can be read, and is exported.
+    let mail = lines(
+        &project,
+        &["mail", "list", "--team", "mend", "--to", "dev", "--json"],
+    );
+    assert!(
+        !mail.is_empty() && mail.iter().all(|mail| mail["to"] == "dev"),
+        "{mail:?}"
+    );
+    let exported = &lines(&project, &["team", "export", "out", "--json"])[0];
+    assert!(
+        exported["messages_of_former_members"].as_u64() >= Some(1),
+        "{exported}"
+    );
     let refused = project.run(&["team", "attach", "dev"]);
     assert!(
         stderr(&refused).contains("posse sessions show 0"),

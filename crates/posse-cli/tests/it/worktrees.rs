@@ -14,7 +14,7 @@ use crate::binary::{Project, stderr, stdout};
 use crate::team::{lines, refused, succeed};
 
 /// Agents whose ids begin alike.
-const IDS: [&str; 3] = [
+pub(crate) const IDS: [&str; 3] = [
     "0197f0aa-0001-7000-8000-000000000001",
     "0197f0aa-0002-7000-8000-000000000002",
     "0197f0aa-0003-7000-8000-000000000003",
@@ -67,7 +67,7 @@ pub(crate) fn git(at: &Path, arguments: &[&str]) -> String {
 }
 
 /// A process that has worktrees: it is this one, and it is gone when this is dropped.
-struct Host {
+pub(crate) struct Host {
     worktrees: GitWorktrees,
     runtime: tokio::runtime::Runtime,
 }
@@ -110,7 +110,7 @@ impl Host {
 }
 
 /// One that is kept, one that a dead process left, and one that is live as long as the host is.
-fn three(project: &Project) -> (Host, [Worktree; 3]) {
+pub(crate) fn three(project: &Project) -> (Host, [Worktree; 3]) {
     let dead = Host::new(project);
     let (kept, left) = (dead.make_kept(project, IDS[0]), dead.make(project, IDS[1]));
     drop(dead);
@@ -119,7 +119,7 @@ fn three(project: &Project) -> (Host, [Worktree; 3]) {
     (host, [kept, left, live])
 }
 
-fn states(project: &Project) -> Vec<(String, String)> {
+pub(crate) fn states(project: &Project) -> Vec<(String, String)> {
     let text = |told: &Value, key: &str| told[key].as_str().unwrap().to_owned();
     let told = lines(project, &["worktrees", "list", "--json"]);
     told.iter()
@@ -127,7 +127,7 @@ fn states(project: &Project) -> Vec<(String, String)> {
         .collect()
 }
 
-fn expected(pairs: &[(usize, &str)]) -> Vec<(String, String)> {
+pub(crate) fn expected(pairs: &[(usize, &str)]) -> Vec<(String, String)> {
     pairs
         .iter()
         .map(|(id, state)| (IDS[*id].to_owned(), (*state).to_owned()))

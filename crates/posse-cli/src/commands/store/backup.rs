@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{dump, shown, size};
+use super::{dump, shown};
 use crate::assemble::maintenance::{self, BackupStop};
 use crate::config::store::StoreLocation;
 use crate::error::{Advised, INTERRUPTED};
-use crate::output::{json_line, print, say, say_to_person, tame};
+use crate::output::{json_line, print, say, say_to_person, size, tame};
 
 /// Interval at which a cancelled copy is interrupted.
 const AGAIN: Duration = Duration::from_millis(20);

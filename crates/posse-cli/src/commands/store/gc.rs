@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::size;
 use crate::assemble::maintenance::{self, Collected, Unused};
+use crate::config::age::milliseconds;
 use crate::config::store::StoreLocation;
-use crate::output::count;
 use crate::output::time::{age, moment, now_ms};
+use crate::output::{count, size};
 use crate::output::{json_line, print, say_to_person, tame};
 
 /// Remove sessions and teams that have not been used for a long time.
@@ -145,42 +145,4 @@ fn listed(unused: &[Unused], now: i64) -> String {
     };
     let lines: String = unused.iter().map(line).collect();
     format!("{lines}would remove {}\n", in_words(&sum(unused)))
-}
-
-/// A text that is not an age.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an age is a number and a unit: 90m, 12h, 30d, 8w")]
-struct AgeError;
-
-/// Parses an age, a number and its unit, into milliseconds.
-fn milliseconds(text: &str) -> Result<i64, AgeError> {
-    let units = [
-        ("s", 1),
-        ("m", 60),
-        ("h", 3600),
-        ("d", 86_400),
-        ("w", 604_800),
-    ];
-    let parsed = units.iter().find_map(|(unit, seconds)| {
-        let number: u32 = text.strip_suffix(unit)?.parse().ok()?;
-        i64::from(number).checked_mul(seconds * 1000)
-    });
-    parsed.ok_or(AgeError)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::milliseconds;
-
-    #[test]
-    fn an_age_has_a_unit() {
-        assert_eq!(milliseconds("30d"), Ok(2_592_000_000));
-        assert_eq!(milliseconds("0s"), Ok(0));
-        for wrong in ["30", "d", "-1d", "1.5h", "30 d", ""] {
-            assert!(
-                milliseconds(wrong).unwrap_err().to_string().contains("30d"),
-                "{wrong}"
-            );
-        }
-    }
 }

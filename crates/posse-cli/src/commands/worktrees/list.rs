@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use posse_tools::{Found, GitWorktrees};
 
-use super::{object, repository, state};
+use super::{object, state};
+use crate::assemble::repository;
 use crate::config::environment::working_directory;
 use crate::error::Advised;
 use crate::output::table::{Column, needed, spare, table};
