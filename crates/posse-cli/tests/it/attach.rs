@@ -236,7 +236,7 @@ fn agents_of_a_store_on_a_server_are_watched_too() {
         .sql("UPDATE posse.host SET node = 'elsewhere'")
         .unwrap();
     let mut far = Viewer::of(at(&["attach"]));
-    far.until("→ Bash");
+    far.until("→ $ ");
     std::fs::write(project.file("go"), "").unwrap();
     let shown = far.until("And another one, which is the last.");
     assert!(!shown.contains("│"), "{shown}");

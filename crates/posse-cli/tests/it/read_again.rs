@@ -107,8 +107,8 @@ fn what_members_did_can_be_read_when_they_have_left() {
     let shown = follow(&project, &stderr(&refused));
     for words in [
         "dev of team mend",
-        "Task 1 is yours",
-        "→ TaskUpdate",
+        "⇠ task #1: mend it",
+        "→ task 1: completed",
         "It is done.",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
