@@ -1,7 +1,12 @@
 //! The ports: traits for what agents need from outside, and the definition of a tool. Adapters
 //! implement them; the runtime uses them and never names an adapter.
 //!
-//! This crate spawns no task; only `SystemClock` and `SystemMemory` touch the machine.
+//! [`Ports`] are those that a runtime is given, and [`Ports::new`] has what is usual. To write an
+//! adapter of your own, begin with [`store::Store`] or [`store::StoreLayer`], [`model::Model`] or
+//! [`tool::TypedTool`]: the doc comments are the contract. `posse_runtime` is the guide to the whole.
+//!
+//! This crate spawns no task; only [`clock::SystemClock`] and [`memory::SystemMemory`] touch the
+//! machine.
 
 pub mod clock;
 mod closest;

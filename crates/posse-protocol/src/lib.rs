@@ -1,5 +1,10 @@
 //! The words of posse: what passes between its rooms, and between the runtime and its front ends.
 //!
+//! A front end sends [`Command`]s and sees [`Event`]s. [`Message`]s made of [`ContentBlock`]s are
+//! what agents and models say; [`Task`]s, [`Team`]s and [`Mail`] are what agents share. [`wire`] is
+//! the form of all this between processes, with its version. `posse_runtime` is the guide to the
+//! whole.
+//!
 //! This crate owns names and shapes. It decides nothing, reads nothing and starts nothing.
 
 pub mod choice;
