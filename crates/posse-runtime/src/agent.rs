@@ -10,7 +10,7 @@ pub(crate) mod hook_server;
 pub(crate) mod hooked_worktree;
 mod host_gate;
 pub(crate) mod lifecycle;
-pub mod output;
+pub(crate) mod output;
 pub(crate) mod person;
 pub mod side_query;
 pub(crate) mod skill;

@@ -4,7 +4,7 @@ pub mod agent_type;
 pub mod catalogue;
 mod front;
 pub mod instructions;
-pub mod model_choice;
+pub(crate) mod model_choice;
 pub mod output_schema;
 pub mod server;
 pub mod skill;

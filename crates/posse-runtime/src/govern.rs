@@ -9,12 +9,12 @@ mod below;
 pub mod budget;
 mod exceeded;
 mod ledger;
-pub mod slots;
-pub mod warmup;
+pub(crate) mod slots;
+pub(crate) mod warmup;
 
 pub use account::{Account, Ask, Reservation};
 pub use budget::{Budget, Budgets};
 pub use exceeded::{Exceeded, Short, Whose};
 pub(crate) use ledger::add;
-pub use slots::{Priority, RunPermit, RunSlots};
-pub use warmup::{CacheWarmup, Ticket, WarmupLead};
+pub(crate) use slots::{Priority, RunPermit, RunSlots};
+pub(crate) use warmup::{CacheWarmup, Ticket, WarmupLead};

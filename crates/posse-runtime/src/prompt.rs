@@ -2,7 +2,7 @@
 //! that it cannot close, and no frame can be imitated.
 
 pub(crate) mod advertised;
-pub mod agent_tool;
+pub(crate) mod agent_tool;
 mod answer;
 mod attached;
 mod compacted;
@@ -18,21 +18,21 @@ mod repeated;
 pub(crate) mod sandbox;
 pub(crate) mod served;
 pub(crate) mod side_query;
-pub mod skill;
-pub mod team;
+pub(crate) mod skill;
+pub(crate) mod team;
 
-pub use answer::{
+pub(crate) use answer::{
     Delivery, Reader, Returned, Tail, Waited, launched, nobody, not_running, output, result, sent,
     stopped, stopped_by_user, unknown_run, without_transcript,
 };
 pub use attached::attached;
-pub use compacted::{List, Restated, compacted, verbatim};
+pub(crate) use compacted::{List, Restated, compacted, verbatim};
 pub(crate) use fork::FORK_TAG;
-pub use fork::{directive, fork_rules, moved};
-pub use frame::{arrivals, mail, notification};
+pub(crate) use fork::{directive, fork_rules, moved};
+pub(crate) use frame::arrivals;
 pub(crate) use loaded::tools_already_loaded;
 pub(crate) use place::reminder;
-pub use place::{elsewhere, remade, run_by_person, types, worktree};
+pub(crate) use place::{elsewhere, remade, run_by_person, types, worktree};
 pub(crate) use repeated::{repeated, talking};
 
 use posse_protocol::{RunKind, RunUsage};

@@ -16,7 +16,7 @@ const CUT_LINE: u64 = 100;
 
 /// Output of a run.
 #[derive(Debug)]
-pub struct Output {
+pub(crate) struct Output {
     path: PathBuf,
     most: u64,
     /// True if nothing more is written: the file is full, or a write failed.
@@ -25,7 +25,7 @@ pub struct Output {
 
 impl Output {
     /// Returns output that goes to `path`. Existing content stays: a revived run appends to it.
-    pub fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf) -> Self {
         Self {
             path,
             most: MOST_BYTES - CUT_LINE,
@@ -34,13 +34,13 @@ impl Output {
     }
 
     /// Path of the file.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Appends `text`. A failure is returned once; later texts are dropped silently. Blocks as
     /// briefly as a write to the page cache does.
-    pub fn append(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn append(&mut self, text: &str) -> io::Result<()> {
         if self.closed || text.is_empty() {
             return Ok(());
         }
@@ -98,7 +98,7 @@ impl Output {
 
 /// Returns the last `bytes` bytes of the file at `path`, beginning and ending between characters. A
 /// file that does not exist yet is empty.
-pub fn tail(path: &Path, bytes: usize) -> io::Result<Tail> {
+pub(crate) fn tail(path: &Path, bytes: usize) -> io::Result<Tail> {
     let mut file = match opening().read(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(Tail {

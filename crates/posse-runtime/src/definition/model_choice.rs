@@ -12,7 +12,7 @@ pub(crate) const SMALL: &str = "small";
 
 /// Preferences for a model. The first that is set applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ModelPreference<'a> {
+pub(crate) struct ModelPreference<'a> {
     /// For every sub-agent, before all others.
     pub forced: Option<&'a str>,
     /// From the call that starts it.
@@ -27,7 +27,7 @@ pub struct ModelPreference<'a> {
 ///
 /// If it is of the same family as the parent's, it is the parent's exact ID: a session does not mix
 /// versions, and what a gateway adds to an ID is kept.
-pub fn resolve(
+pub(crate) fn resolve(
     preference: &ModelPreference<'_>,
     parent: &str,
     mode: PermissionMode,
@@ -63,7 +63,7 @@ pub fn resolve(
 
 /// Returns the ID of the model that a person names, for an agent in `mode`; none if the provider has
 /// no model with that short name.
-pub fn named(wanted: &str, mode: PermissionMode, names: &dyn Names) -> Option<String> {
+pub(crate) fn named(wanted: &str, mode: PermissionMode, names: &dyn Names) -> Option<String> {
     let lower = wanted.to_lowercase();
     let short = short_name(&lower, mode);
     let id = || (!SHORT.contains(&short)).then(|| wanted.to_owned());

@@ -27,7 +27,7 @@ pub use crate::definition::server::policy::{PatternError, ServerPattern, ServerP
 pub use crate::definition::server::problem::ServerProblem;
 pub use crate::definition::server::secret::is_secret_name;
 pub use crate::definition::server::set::ServerSet;
-pub use crate::definition::server::tool_names::{ModelToolName, ToolNames, tool_name};
+pub(crate) use crate::definition::server::tool_names::{ToolNames, tool_name};
 
 /// Who declares a server, highest precedence first: of several with the same name, the whole entry of
 /// the first one counts.

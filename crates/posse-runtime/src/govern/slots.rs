@@ -18,16 +18,16 @@ use tokio::sync::oneshot;
 
 /// The run slots of a session. Cheap to clone; all clones share the slots.
 #[derive(Clone, Debug)]
-pub struct RunSlots(Arc<Mutex<QueueRoom>>);
+pub(crate) struct RunSlots(Arc<Mutex<QueueRoom>>);
 
 /// Permission to run. Dropping it admits the next waiter.
 #[must_use]
 #[derive(Debug)]
-pub struct RunPermit(RunSlots);
+pub(crate) struct RunPermit(RunSlots);
 
 /// Priority of a waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Priority {
+pub(crate) enum Priority {
     /// Asks for the first time in this run.
     New,
     /// Had a permit, waited for a child or a person, and continues.
@@ -36,7 +36,7 @@ pub enum Priority {
 
 impl RunSlots {
     /// Returns `limit` slots, at least one.
-    pub fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self(Arc::new(Mutex::new(QueueRoom {
             free: limit.max(1),
             ..QueueRoom::default()
@@ -45,7 +45,7 @@ impl RunSlots {
 
     /// Waits for a permit. `whose` is the parent of the agent that asks: children of one agent
     /// share a queue.
-    pub fn take(&self, whose: AgentId, coming: Priority) -> SlotWaiters {
+    pub(crate) fn take(&self, whose: AgentId, coming: Priority) -> SlotWaiters {
         let mut room = self.room();
         let state = if room.take() {
             SlotState::Given(RunPermit(self.clone()))
@@ -65,7 +65,7 @@ impl RunSlots {
     }
 
     /// Returns a permit, if a slot is free.
-    pub fn try_take(&self) -> Option<RunPermit> {
+    pub(crate) fn try_take(&self) -> Option<RunPermit> {
         self.room().take().then(|| RunPermit(self.clone()))
     }
 
@@ -97,7 +97,7 @@ impl Drop for RunPermit {
 /// Waits for a permit. Its turn counts from when it was asked for. Dropped, it leaves the queue.
 #[must_use]
 #[derive(Debug)]
-pub struct SlotWaiters {
+pub(crate) struct SlotWaiters {
     slots: RunSlots,
     state: SlotState,
 }

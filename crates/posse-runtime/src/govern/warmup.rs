@@ -20,11 +20,11 @@ const KEPT: Duration = Duration::from_secs(300);
 
 /// State of the bytes that siblings share.
 #[derive(Debug, Default)]
-pub struct CacheWarmup(Mutex<PrefixRoom>);
+pub(crate) struct CacheWarmup(Mutex<PrefixRoom>);
 
 /// What an agent does before its first call.
 #[derive(Debug)]
-pub enum Ticket {
+pub(crate) enum Ticket {
     /// Call at once. With a lead, the others wait for this call.
     Go(Option<WarmupLead>),
     /// Wait for the sibling that leads.
@@ -33,7 +33,7 @@ pub enum Ticket {
 
 impl CacheWarmup {
     /// Enters an agent that is about to make its first call.
-    pub fn enter(self: &Arc<Self>, now: Duration) -> Ticket {
+    pub(crate) fn enter(self: &Arc<Self>, now: Duration) -> Ticket {
         let mut room = self.room();
         if room
             .used
@@ -58,7 +58,7 @@ impl CacheWarmup {
 
     /// Notes that a reply has begun: the shared bytes can be read, and all waiters continue. `sent`
     /// is when the call was made, which is when the cache was used.
-    pub fn begun(&self, sent: Duration) {
+    pub(crate) fn begun(&self, sent: Duration) {
         let mut room = self.room();
         room.used = room.used.max(Some(sent));
         let waited = std::mem::take(&mut room.queue);
@@ -94,7 +94,7 @@ impl CacheWarmup {
 
 impl Ticket {
     /// Waits until the agent may call. With a lead, the others wait for its call.
-    pub async fn passed(self) -> Option<WarmupLead> {
+    pub(crate) async fn passed(self) -> Option<WarmupLead> {
         match self {
             Self::Go(lead) => lead,
             Self::Wait(waiting) => waiting.await,
@@ -106,7 +106,7 @@ impl Ticket {
 /// that, it passes to the next waiter.
 #[must_use]
 #[derive(Debug)]
-pub struct WarmupLead(Option<Arc<CacheWarmup>>);
+pub(crate) struct WarmupLead(Option<Arc<CacheWarmup>>);
 
 impl Drop for WarmupLead {
     fn drop(&mut self) {
@@ -120,7 +120,7 @@ impl Drop for WarmupLead {
 /// the queue.
 #[must_use]
 #[derive(Debug)]
-pub struct WarmupWaiters {
+pub(crate) struct WarmupWaiters {
     warmup: Arc<CacheWarmup>,
     number: u64,
     /// A lead that was sent and not received is dropped with this, and so passes on.

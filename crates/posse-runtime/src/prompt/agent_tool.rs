@@ -15,7 +15,7 @@ use posse_port::text::neutral;
 /// Input of Agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AgentInput {
+pub(crate) struct AgentInput {
     /// The work in three to five words, for people who watch. The agent never sees it.
     pub description: String,
     /// The work itself: all that the agent is told. Say what you want, what you already know, where
@@ -56,7 +56,7 @@ pub struct AgentInput {
 
 /// When calls make forks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Forking {
+pub(crate) enum Forking {
     /// Never: a rule denies it.
     Denied,
     /// If the call asks for one.
@@ -67,7 +67,11 @@ pub enum Forking {
 }
 
 /// Returns the specification of the Agent tool. `types` are those it may start.
-pub fn spec(background: Background, forking: Forking, types: &[Arc<Definition>]) -> ToolSpec {
+pub(crate) fn spec(
+    background: Background,
+    forking: Forking,
+    types: &[Arc<Definition>],
+) -> ToolSpec {
     let mut schema = posse_port::tool::schema::<AgentInput>();
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         if background == Background::Off {
@@ -122,7 +126,7 @@ fn description(background: Background, forking: Forking, types: &[Arc<Definition
 }
 
 /// Returns the list of types, a line each.
-pub fn listing(types: &[Arc<Definition>]) -> String {
+pub(crate) fn listing(types: &[Arc<Definition>]) -> String {
     // A description is someone else's text: it must not imitate posse's frames, nor add lines to
     // the list.
     let line = |kind: &Arc<Definition>| {

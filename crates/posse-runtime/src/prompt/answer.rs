@@ -14,7 +14,7 @@ use posse_port::tool::{ToolError, ToolOutput};
 
 /// Abilities of the agent that reads a text: it is not told of anything that it cannot do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reader {
+pub(crate) struct Reader {
     /// True if it can read files.
     pub reads: bool,
     /// True if it can write to agents.
@@ -23,7 +23,7 @@ pub struct Reader {
 
 /// What is known of a sub-agent that was waited for, besides its end.
 #[derive(Clone, Copy, Debug)]
-pub struct Returned<'a> {
+pub(crate) struct Returned<'a> {
     /// Its type.
     pub agent_type: &'a str,
     /// True if nobody can write to it afterwards.
@@ -34,7 +34,7 @@ pub struct Returned<'a> {
 
 /// Returns the result of a sub-agent that was waited for. A run that did not complete or reach a
 /// limit is a failed call, with what there is.
-pub fn result(
+pub(crate) fn result(
     end: &Notification,
     of: Returned<'_>,
     reader: Reader,
@@ -93,7 +93,7 @@ pub fn result(
 
 /// Returns that a sub-agent was started, or continues, in the background. The prompt is empty if it
 /// is unknown.
-pub fn launched(run: &RunFacts, prompt: &str, reader: Reader) -> String {
+pub(crate) fn launched(run: &RunFacts, prompt: &str, reader: Reader) -> String {
     let mut told = format!(
         "The sub-agent ({}) works in the background: {}.\nagent id: {}\n",
         line(&run.agent_type),
@@ -123,7 +123,7 @@ pub fn launched(run: &RunFacts, prompt: &str, reader: Reader) -> String {
 
 /// The last part of an output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tail {
+pub(crate) struct Tail {
     /// The text.
     pub text: String,
     /// Number of bytes before it.
@@ -131,7 +131,7 @@ pub struct Tail {
 }
 
 /// Returns a run's status and the last part of its output.
-pub fn output(run: &RunFacts, status: RunStatus, tail: &Tail, reader: Reader) -> String {
+pub(crate) fn output(run: &RunFacts, status: RunStatus, tail: &Tail, reader: Reader) -> String {
     let before = match (tail.before, reader.reads) {
         (0, _) => String::new(),
         (before, true) => format!(
@@ -154,7 +154,7 @@ pub fn output(run: &RunFacts, status: RunStatus, tail: &Tail, reader: Reader) ->
 
 /// Results of waiting for runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Waited<'a> {
+pub(crate) struct Waited<'a> {
     /// Ends that are reported now.
     pub ended: &'a [Notification],
     /// Runs whose ends were reported before.
@@ -167,7 +167,7 @@ pub struct Waited<'a> {
 
 impl Waited<'_> {
     /// Returns the text for the model.
-    pub fn told(&self) -> String {
+    pub(crate) fn told(&self) -> String {
         let names = |runs: &[RunFacts]| runs.iter().map(called).collect::<Vec<_>>().join("; ");
         let most = share(self.ended.len());
         let mut parts: Vec<_> = self.ended.iter().map(|end| framed(end, most)).collect();
@@ -191,7 +191,7 @@ impl Waited<'_> {
 }
 
 /// Returns that a run was stopped, with the number of agents below it.
-pub fn stopped(run: &RunFacts, below: usize) -> String {
+pub(crate) fn stopped(run: &RunFacts, below: usize) -> String {
     let others = match below {
         0 => String::new(),
         1 => " with the 1 agent below it".to_owned(),
@@ -204,7 +204,7 @@ pub fn stopped(run: &RunFacts, below: usize) -> String {
 }
 
 /// Returns why a run that is over cannot be stopped.
-pub fn not_running(run: &RunFacts, status: RunStatus) -> String {
+pub(crate) fn not_running(run: &RunFacts, status: RunStatus) -> String {
     format!(
         "Nothing was stopped: {} {} already.",
         called(run),
@@ -213,7 +213,7 @@ pub fn not_running(run: &RunFacts, status: RunStatus) -> String {
 }
 
 /// Returns that there is no such run; `known` are those that could be meant.
-pub fn unknown_run(given: &str, known: &[RunFacts]) -> String {
+pub(crate) fn unknown_run(given: &str, known: &[RunFacts]) -> String {
     let given = line(given);
     if known.is_empty() {
         return format!("There is no run {given}, and you have started none.");
@@ -227,7 +227,7 @@ pub fn unknown_run(given: &str, known: &[RunFacts]) -> String {
 
 /// What happens to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delivery<'a> {
+pub(crate) enum Delivery<'a> {
     /// The recipient lives here.
     Here,
     /// The recipient had ended, and continues.
@@ -240,7 +240,7 @@ pub enum Delivery<'a> {
 }
 
 /// Returns that a message is in an agent's inbox.
-pub fn sent(name: &str, id: AgentId, delivery: Delivery<'_>) -> String {
+pub(crate) fn sent(name: &str, id: AgentId, delivery: Delivery<'_>) -> String {
     let what = match delivery {
         Delivery::Here => {
             "It reads the message after its current tool calls, or at once if it is idle."
@@ -258,7 +258,7 @@ pub fn sent(name: &str, id: AgentId, delivery: Delivery<'_>) -> String {
 }
 
 /// Returns that nobody has an address; `known` are the names in use.
-pub fn nobody(to: &str, known: &[String]) -> String {
+pub(crate) fn nobody(to: &str, known: &[String]) -> String {
     let to = line(to);
     match known {
         [] => {
@@ -275,7 +275,7 @@ pub fn nobody(to: &str, known: &[String]) -> String {
 }
 
 /// Returns that the user stopped the recipient, and only the user can resume it.
-pub fn stopped_by_user(name: &str) -> String {
+pub(crate) fn stopped_by_user(name: &str) -> String {
     format!(
         "Nothing was sent: the user stopped {}, and only the user can resume it. Start another \
          agent if the work is still needed.",
@@ -284,7 +284,7 @@ pub fn stopped_by_user(name: &str) -> String {
 }
 
 /// Returns that the recipient has no transcript to continue from.
-pub fn without_transcript(name: &str) -> String {
+pub(crate) fn without_transcript(name: &str) -> String {
     format!(
         "Nothing was sent: {} has no transcript to continue from. Start another agent.",
         line(name)

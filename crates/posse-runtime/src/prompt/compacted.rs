@@ -27,7 +27,7 @@ const REQUEST_CHARACTERS: usize = 4_000;
 
 /// What an agent must still know when its history is gone.
 #[derive(Clone, Debug, Default)]
-pub struct Restated {
+pub(crate) struct Restated {
     /// Files that it has read or written.
     pub files: Vec<PathBuf>,
     /// Runs that it started and that continue.
@@ -54,7 +54,7 @@ pub struct Restated {
 
 /// A list of open tasks.
 #[derive(Clone, Debug)]
-pub struct List {
+pub(crate) struct List {
     /// Team of the list; none for the session's own.
     pub team: Option<Team>,
     /// The tasks.
@@ -63,7 +63,7 @@ pub struct List {
 
 /// Returns the texts of the entry that replaces a history: the summary, what posse knows besides,
 /// and the beginning of what was too large to be summarised.
-pub fn compacted(summary: &str, cut_off: Option<&str>, known: &Restated) -> Vec<String> {
+pub(crate) fn compacted(summary: &str, cut_off: Option<&str>, known: &Restated) -> Vec<String> {
     let mut texts = vec![format!(
         "<conversation-summary>\n\
          This summary, which you wrote, replaces the conversation up to here:\n\n\
@@ -85,7 +85,7 @@ pub fn compacted(summary: &str, cut_off: Option<&str>, known: &Restated) -> Vec<
 }
 
 /// Returns the latest text of a person or another agent, verbatim unless it is too long.
-pub fn verbatim(text: &str) -> String {
+pub(crate) fn verbatim(text: &str) -> String {
     cut(text, SAID_CHARACTERS, None).into_owned()
 }
 

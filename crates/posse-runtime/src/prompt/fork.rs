@@ -11,19 +11,19 @@ use crate::prompt::place::on_branch;
 pub(crate) const FORK_TAG: &str = "<fork-directive>";
 
 /// Returns the rules of forks: the same for all, and so part of what they share.
-pub fn fork_rules() -> String {
+pub(crate) fn fork_rules() -> String {
     format!("{FORK_TAG}\n{}</fork-directive>", include_str!("fork.md"))
 }
 
 /// Returns the directive of one fork. `told` is what it must know besides: its directory, and the
 /// schema of its answer.
-pub fn directive(prompt: &str, told: &[String]) -> String {
+pub(crate) fn directive(prompt: &str, told: &[String]) -> String {
     let told: String = told.iter().map(|more| format!("{more}\n\n")).collect();
     format!("{told}Your directive:\n{prompt}")
 }
 
 /// Returns that a fork works in a checkout of its own, and where the files are that it knows.
-pub fn moved(made: &Made, cwd: &Path) -> String {
+pub(crate) fn moved(made: &Made, cwd: &Path) -> String {
     let (here, there) = (shown(&made.worktree.path), shown(&made.worktree.origin));
     let mut text = format!(
         "You work in a git worktree of your own: {here}{}, made from {}. Every path \

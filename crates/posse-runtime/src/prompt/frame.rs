@@ -34,7 +34,7 @@ fn rank(mail: &Mail) -> u8 {
 /// Returns what has arrived as the blocks of one message: ends of runs first, in order of arrival;
 /// then mail, by sender, the most urgent sender first, each in order. Idle reports are one block at
 /// the end, except for what their sender has sent afterwards. A dismissal is for posse alone.
-pub fn arrivals(mails: &[Mail]) -> Vec<ContentBlock> {
+pub(crate) fn arrivals(mails: &[Mail]) -> Vec<ContentBlock> {
     let ended = |mail: &Mail| match mail.kind {
         MailKind::Notification => serde_json::from_str::<Notification>(&mail.body).ok(),
         _ => None,
@@ -81,12 +81,13 @@ pub(super) fn share(results: usize) -> usize {
     (MOST_TOGETHER / results.max(1)).clamp(LEAST_CHARACTERS, MOST_CHARACTERS)
 }
 
-/// Returns the text about the end of a run.
-pub fn notification(end: &Notification) -> String {
+/// Returns the text about the end of a run that comes alone.
+#[cfg(test)]
+fn notification(end: &Notification) -> String {
     framed(end, MOST_CHARACTERS)
 }
 
-/// Returns the same with at most `most` characters of the result.
+/// Returns the text about the end of a run, with at most `most` characters of the result.
 pub(super) fn framed(end: &Notification, most: usize) -> String {
     let mut out = String::from("<task-notification>\n");
     out.push_str(match end.kind {
@@ -149,7 +150,7 @@ pub(super) fn framed(end: &Notification, most: usize) -> String {
 }
 
 /// Returns the text of a message.
-pub fn mail(mail: &Mail) -> String {
+pub(crate) fn mail(mail: &Mail) -> String {
     let id = match &mail.from {
         Sender::User => String::new(),
         Sender::Agent { id, .. } => format!(" agent-id=\"{id}\""),

@@ -11,7 +11,7 @@ pub(crate) fn reminder(text: &str) -> String {
 }
 
 /// Returns a command that the user ran, and its output.
-pub fn run_by_person(command: &str, output: &str) -> String {
+pub(crate) fn run_by_person(command: &str, output: &str) -> String {
     reminder(&format!(
         "The user ran this command in your working directory:\n{}\nIts output:\n{}",
         neutral(command),
@@ -21,7 +21,7 @@ pub fn run_by_person(command: &str, output: &str) -> String {
 
 /// Returns that an agent works in another directory than its system prompt says. It is part of the
 /// first message, so that agents that differ only in this share everything before it.
-pub fn elsewhere(cwd: &Path) -> String {
+pub(crate) fn elsewhere(cwd: &Path) -> String {
     reminder(&format!(
         "Your working directory is not the one named above but {}",
         shown(cwd)
@@ -29,7 +29,7 @@ pub fn elsewhere(cwd: &Path) -> String {
 }
 
 /// Returns that an agent has a checkout of its own, what it was made from, and what it lacks.
-pub fn worktree(made: &Made, cwd: &Path) -> String {
+pub(crate) fn worktree(made: &Made, cwd: &Path) -> String {
     let Made {
         worktree,
         base,
@@ -72,7 +72,7 @@ pub(crate) fn on_branch(worktree: &Worktree) -> String {
 }
 
 /// Returns that a worktree was made again, because it was gone.
-pub fn remade(worktree: &Worktree) -> String {
+pub(crate) fn remade(worktree: &Worktree) -> String {
     reminder(&format!(
         "Your worktree {} was removed and has been made again: branch {}, originally from commit \
          {}. Check what is in it before you rely on what you remember.",
@@ -83,7 +83,7 @@ pub fn remade(worktree: &Worktree) -> String {
 }
 
 /// Returns the text about the types that can be started now. `listing` is empty if there are none.
-pub fn types(listing: &str) -> String {
+pub(crate) fn types(listing: &str) -> String {
     let listing = if listing.is_empty() { " none" } else { listing };
     reminder(&format!(
         "The types of agents you can start have changed. Ignore earlier lists; there are \

@@ -16,7 +16,7 @@ const NAMES: usize = 200;
 const PRINTED: usize = 10_000;
 
 /// Returns the list of skills, a line each.
-pub fn listing(skills: &[Arc<Skill>]) -> String {
+pub(crate) fn listing(skills: &[Arc<Skill>]) -> String {
     let mut list = String::new();
     let (mut characters, mut others) = (0, Vec::new());
     for skill in skills {
@@ -56,7 +56,7 @@ pub fn listing(skills: &[Arc<Skill>]) -> String {
 }
 
 /// Returns the text about the skills that can be loaded now. `listing` is empty if there are none.
-pub fn changed(listing: &str) -> String {
+pub(crate) fn changed(listing: &str) -> String {
     let listing = if listing.is_empty() { " none" } else { listing };
     reminder(&format!(
         "The skills you can load have changed. Ignore earlier lists; there are now:{listing}"
@@ -64,7 +64,7 @@ pub fn changed(listing: &str) -> String {
 }
 
 /// Returns the instructions of a skill that a model or a person called.
-pub fn instructions(skill: &Skill, text: &str) -> String {
+pub(crate) fn instructions(skill: &Skill, text: &str) -> String {
     format!(
         "The instructions of {}, from the file {}. Follow them as if the user gave them.\n{}",
         line(&skill.name),

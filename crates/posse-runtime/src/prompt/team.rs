@@ -10,11 +10,11 @@ mod rules;
 pub(crate) mod samples;
 mod task;
 
-pub use answer::{Raised, Spawned, raised, spawned};
+pub(crate) use answer::{Raised, Spawned, raised, spawned};
 pub(crate) use control::spoken;
 pub(crate) use idle::{Idle, idle};
-pub use note::Glance;
+pub(crate) use note::Glance;
 pub(crate) use note::{note, notes};
-pub use rules::{Welcome, rules, welcome};
+pub(crate) use rules::{Welcome, rules, welcome};
 pub(crate) use task::{assigned, details, numbers, opening, tasks};
-pub use task::{claimed, unfinished};
+pub(crate) use task::{claimed, unfinished};

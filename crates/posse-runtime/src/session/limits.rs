@@ -12,7 +12,7 @@ const LIVE_FOR_EACH_PLACE: usize = 16;
 
 /// State of the session and the machine when an agent is to be started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Situation {
+pub(crate) struct Situation {
     /// True if its parent is being stopped: nothing new may escape.
     pub frozen: bool,
     /// Depth of the new agent; 1 below the main agent.
@@ -26,9 +26,8 @@ pub struct Situation {
 }
 
 /// Why no agent may be started now; shown to the model.
-#[expect(missing_docs, reason = "each message says what its variant means")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LimitError {
+pub(crate) enum LimitError {
     #[error("No agent was started: this agent is being stopped and may not start anything.")]
     Frozen,
     #[error(
@@ -54,7 +53,7 @@ pub enum LimitError {
 
 /// Checks whether an agent may be started now. The first limit that is exceeded is reported: those
 /// that waiting cannot change come before those that it can.
-pub fn check(now: &Situation, spawning: &Spawning) -> Result<(), LimitError> {
+pub(crate) fn check(now: &Situation, spawning: &Spawning) -> Result<(), LimitError> {
     let most = spawning.running.saturating_mul(LIVE_FOR_EACH_PLACE);
     if now.frozen {
         return Err(LimitError::Frozen);

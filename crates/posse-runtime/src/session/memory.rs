@@ -31,7 +31,7 @@ const MOST_ENTRIES: usize = 10_000;
 
 /// Notes of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loaded {
+pub(crate) struct Loaded {
     /// Block for the system prompt.
     pub text: String,
     /// Their directory with links resolved; none if it is unusable.
@@ -39,7 +39,7 @@ pub struct Loaded {
 }
 
 /// Loads an agent's notes. Creates their directory if it is missing.
-pub fn load(memory: &Memory) -> Loaded {
+pub(crate) fn load(memory: &Memory) -> Loaded {
     let place = shown(&memory.directory);
     match read(memory) {
         Ok((directory, notes)) => Loaded {

@@ -11,11 +11,11 @@ use crate::definition::agent_type::{Definition, FORK, GENERAL_PURPOSE, Isolation
 use crate::definition::output_schema::OutputSchema;
 use crate::definition::spawning::Background;
 use crate::prompt::agent_tool::{AgentInput, Forking};
-pub use crate::session::route::error::RouteError;
+pub(crate) use crate::session::route::error::RouteError;
 
 /// The agent that a call starts.
 #[derive(Clone, Debug)]
-pub struct Route {
+pub(crate) struct Route {
     /// Its type.
     pub definition: Arc<Definition>,
     /// True if it continues from where its parent is.
@@ -34,7 +34,7 @@ pub struct Route {
 
 /// How a teammate joins a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Teamwork {
+pub(crate) struct Teamwork {
     /// The team.
     pub team: Name,
     /// Requested name.
@@ -45,7 +45,7 @@ pub struct Teamwork {
 
 /// Teams of the calling agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Teams {
+pub(crate) struct Teams {
     /// Teams that it belongs to.
     pub of: Vec<Name>,
     /// True if it is a teammate itself.
@@ -53,7 +53,7 @@ pub struct Teams {
 }
 
 /// Returns the name of the type that a call asks for.
-pub fn wanted(input: &AgentInput, forking: Forking) -> &str {
+pub(crate) fn wanted(input: &AgentInput, forking: Forking) -> &str {
     match input.subagent_type.as_deref() {
         Some(wanted) if wanted.eq_ignore_ascii_case(FORK) => FORK,
         Some(wanted) => wanted,
@@ -63,13 +63,13 @@ pub fn wanted(input: &AgentInput, forking: Forking) -> &str {
 }
 
 /// Returns the type with this name, ignoring case.
-pub fn named<'a>(types: &'a [Arc<Definition>], name: &str) -> Option<&'a Arc<Definition>> {
+pub(crate) fn named<'a>(types: &'a [Arc<Definition>], name: &str) -> Option<&'a Arc<Definition>> {
     let name = name.to_lowercase();
     types.iter().find(|kind| kind.name.to_lowercase() == name)
 }
 
 /// Returns the agent that a call asks for, or an error for the model.
-pub fn route(
+pub(crate) fn route(
     input: &AgentInput,
     types: &[Arc<Definition>],
     background: Background,

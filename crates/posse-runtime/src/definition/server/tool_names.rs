@@ -11,7 +11,7 @@ const DIGITS: usize = 8;
 
 /// A tool's name for models.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelToolName {
+pub(crate) struct ModelToolName {
     /// The name.
     pub name: String,
     /// What is told if the name is not what people expect.
@@ -20,14 +20,14 @@ pub struct ModelToolName {
 
 /// Names of tools, each given to one tool only. A tool keeps the name that it got first.
 #[derive(Clone, Debug, Default)]
-pub struct ToolNames {
+pub(crate) struct ToolNames {
     /// Server and tool of each name.
     taken: BTreeMap<String, (String, String)>,
 }
 
 impl ToolNames {
     /// Returns the name of a server's tool.
-    pub fn name(&mut self, server: &str, tool: &str) -> ModelToolName {
+    pub(crate) fn name(&mut self, server: &str, tool: &str) -> ModelToolName {
         let wanted = tool_name(server, tool);
         let mut name = wanted.clone();
         let mut number = 2_u32;
@@ -52,17 +52,11 @@ impl ToolNames {
             });
         ModelToolName { name, remark }
     }
-
-    /// Returns the server and the tool of a name.
-    pub fn find(&self, name: &str) -> Option<(&str, &str)> {
-        let (server, tool) = self.taken.get(name)?;
-        Some((server, tool))
-    }
 }
 
 /// Returns `mcp__SERVER__TOOL`, in characters that all model APIs take. A name that is too long ends
 /// with a hash of the whole one.
-pub fn tool_name(server: &str, tool: &str) -> String {
+pub(crate) fn tool_name(server: &str, tool: &str) -> String {
     let name = format!("mcp__{}__{}", plain(server), plain(tool));
     if name.len() <= LONGEST {
         return name;
@@ -117,8 +111,9 @@ mod tests {
         assert_eq!(names.name("a", "b c").name, "mcp__a__b_c_3");
         assert_eq!(names.name("a", "b.c"), first);
         assert_eq!(names.name("a", "b_c"), second);
-        assert_eq!(names.find("mcp__a__b_c_2"), Some(("a", "b_c")));
-        assert_eq!(names.find("mcp__a__b"), None);
+        let owner = |name: &str| names.taken.get(name).cloned();
+        assert_eq!(owner("mcp__a__b_c_2"), Some(("a".into(), "b_c".into())));
+        assert_eq!(owner("mcp__a__b"), None);
         // One that is cut stays short enough.
         let long = "t".repeat(56);
         let [one, other] = [format!("{long}."), format!("{long}_")];

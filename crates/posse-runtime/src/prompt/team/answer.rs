@@ -7,7 +7,7 @@ use posse_port::text::line;
 
 /// A teammate that was started.
 #[derive(Clone, Copy, Debug)]
-pub struct Spawned<'a> {
+pub(crate) struct Spawned<'a> {
     /// The agent.
     pub agent: AgentId,
     /// Its type.
@@ -25,7 +25,7 @@ pub struct Spawned<'a> {
 }
 
 /// Returns that a teammate was started.
-pub fn spawned(teammate: &Spawned<'_>) -> String {
+pub(crate) fn spawned(teammate: &Spawned<'_>) -> String {
     let Spawned {
         agent,
         agent_type,
@@ -58,7 +58,7 @@ pub fn spawned(teammate: &Spawned<'_>) -> String {
 
 /// A declared team that was created.
 #[derive(Clone, Copy, Debug)]
-pub struct Raised<'a> {
+pub(crate) struct Raised<'a> {
     /// The team with its members.
     pub team: &'a Team,
     /// Number of its first tasks.
@@ -68,7 +68,7 @@ pub struct Raised<'a> {
 }
 
 /// Returns the text for the lead of a declared team.
-pub fn raised(raised: &Raised<'_>) -> String {
+pub(crate) fn raised(raised: &Raised<'_>) -> String {
     let Raised {
         team,
         tasks,

@@ -14,11 +14,11 @@ const NOTE_CHARACTERS: usize = 30_000;
 
 /// Versions of the team's notes that a member has been told of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Glance(BTreeMap<Name, u64>);
+pub(crate) struct Glance(BTreeMap<Name, u64>);
 
 impl Glance {
     /// Returns the text about new notes for a member that wakes; none if nothing is new.
-    pub fn look(&mut self, notes: &[Note]) -> Option<String> {
+    pub(crate) fn look(&mut self, notes: &[Note]) -> Option<String> {
         let now: BTreeMap<Name, u64> = notes
             .iter()
             .map(|note| (note.name.clone(), note.version))

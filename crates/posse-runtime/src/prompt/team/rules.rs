@@ -11,7 +11,7 @@ const MEMBERS: usize = 100;
 
 /// Returns how a team works, for the system prompt of a teammate. The same for all, so that alike
 /// teammates share everything before their first message.
-pub fn rules() -> String {
+pub(crate) fn rules() -> String {
     "# Your team\n\
      You are a teammate: one of several agents that work together under a lead. Your first message \
      says who you are and who else is in the team.\n\
@@ -34,7 +34,7 @@ pub fn rules() -> String {
 
 /// What a new teammate is told.
 #[derive(Clone, Copy, Debug)]
-pub struct Welcome<'a> {
+pub(crate) struct Welcome<'a> {
     /// The team, including the new member.
     pub team: &'a Team,
     /// Its name in the team.
@@ -46,7 +46,7 @@ pub struct Welcome<'a> {
 }
 
 /// Returns who a new teammate is, for its first message.
-pub fn welcome(welcome: Welcome<'_>) -> String {
+pub(crate) fn welcome(welcome: Welcome<'_>) -> String {
     let Welcome {
         team,
         me,

@@ -9,7 +9,7 @@ use posse_port::text::{cut, line, neutral, time};
 const DESCRIPTION_CHARACTERS: usize = 30_000;
 
 /// Returns the prompt for a task that a teammate has claimed.
-pub fn claimed(task: &Task) -> String {
+pub(crate) fn claimed(task: &Task) -> String {
     let mut text = format!(
         "Task {} is yours now, and in progress.\n{}\n",
         task.id,
@@ -35,7 +35,7 @@ pub fn claimed(task: &Task) -> String {
 }
 
 /// Returns the reminder for an agent that ends its turn with tasks in progress.
-pub fn unfinished(tasks: &[Task]) -> String {
+pub(crate) fn unfinished(tasks: &[Task]) -> String {
     let mut text =
         "You ended your turn, but these tasks of yours are still in progress:\n".to_owned();
     for task in tasks {

@@ -5,9 +5,8 @@ use posse_protocol::Name;
 use crate::definition::output_schema::SchemaError;
 
 /// Why a call of the Agent tool is refused.
-#[expect(missing_docs, reason = "each message says what its variant means")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RouteError {
+pub(crate) enum RouteError {
     #[error("description is empty: say in three to five words what the agent should do")]
     NoDescription,
     #[error("prompt is empty: it is all the agent is told")]
