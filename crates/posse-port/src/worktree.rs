@@ -7,46 +7,39 @@ use serde::{Deserialize, Serialize};
 
 use super::BoxFuture;
 
-/// Makes and removes worktrees. Uncommitted work is never destroyed.
+/// Makes and removes worktrees. Uncommitted work is never destroyed. As the methods are here, no worktree can be
+/// made, and none is removed.
 pub trait Worktrees: Send + Sync {
     /// Makes a worktree, locked for its agent. On failure nothing is left of it; the error text is
     /// for a model.
-    fn make(&self, wanted: Wanted) -> BoxFuture<'static, Result<Made, String>>;
+    fn make(&self, _wanted: Wanted) -> BoxFuture<'static, Result<Made, String>> {
+        ready(Err(UNAVAILABLE.to_owned()))
+    }
 
     /// Describes in one line what removing the worktree would lose; `None` if nothing. Anything
     /// that cannot be determined counts as a loss.
-    fn changes(&self, worktree: &Worktree) -> BoxFuture<'static, Option<String>>;
+    fn changes(&self, _worktree: &Worktree) -> BoxFuture<'static, Option<String>> {
+        ready(Some(UNAVAILABLE.to_owned()))
+    }
 
     /// Removes the worktree and its branch after its agent has ended, if nothing would be lost;
     /// otherwise unlocks and keeps it. Returns what is kept, as in [`changes`](Self::changes).
-    fn release(&self, worktree: &Worktree) -> BoxFuture<'static, Option<String>>;
+    fn release(&self, _worktree: &Worktree) -> BoxFuture<'static, Option<String>> {
+        ready(Some(UNAVAILABLE.to_owned()))
+    }
 
     /// Locks the worktree again for an agent that continues; makes it again if it is gone. Returns
     /// true if it had to be made; the error says why it is unavailable.
-    fn reclaim(&self, worktree: &Worktree) -> BoxFuture<'static, Result<bool, String>>;
+    fn reclaim(&self, _worktree: &Worktree) -> BoxFuture<'static, Result<bool, String>> {
+        ready(Err(UNAVAILABLE.to_owned()))
+    }
 }
 
 /// Makes no worktrees: an agent that is to have one does not start.
 #[derive(Clone, Copy, Debug)]
 pub struct NoWorktrees;
 
-impl Worktrees for NoWorktrees {
-    fn make(&self, _wanted: Wanted) -> BoxFuture<'static, Result<Made, String>> {
-        ready(Err(UNAVAILABLE.to_owned()))
-    }
-
-    fn changes(&self, _worktree: &Worktree) -> BoxFuture<'static, Option<String>> {
-        ready(Some(UNAVAILABLE.to_owned()))
-    }
-
-    fn release(&self, _worktree: &Worktree) -> BoxFuture<'static, Option<String>> {
-        ready(Some(UNAVAILABLE.to_owned()))
-    }
-
-    fn reclaim(&self, _worktree: &Worktree) -> BoxFuture<'static, Result<bool, String>> {
-        ready(Err(UNAVAILABLE.to_owned()))
-    }
-}
+impl Worktrees for NoWorktrees {}
 
 /// What an agent is told that asks for a worktree where there are none.
 const UNAVAILABLE: &str = "worktrees are not available here; work in the current directory";

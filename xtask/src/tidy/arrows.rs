@@ -150,6 +150,8 @@ pub(super) fn check_source(path: &str, text: &str) -> Vec<String> {
         .find(|part| part.starts_with("posse-") || *part == "xtask")
         .unwrap_or_default();
     let mut faults = Vec::new();
+    // An example is a program of a user's: it puts adapters together and has an environment.
+    let is_example = path.contains("/examples/");
     let tokens = lex(text).tokens;
     for (at, token) in tokens
         .iter()
@@ -160,7 +162,10 @@ pub(super) fn check_source(path: &str, text: &str) -> Vec<String> {
         let others = ARROWS.iter().filter(|(name, _)| *name != owner);
         for (name, _) in others.filter(|(name, _)| token.is(&name.replace('-', "_"))) {
             let in_tests = path.contains("/tests/") && IN_TESTS.contains(&(owner, *name));
-            if !in_tests && !allowed(owner).is_some_and(|allowed| allowed.contains(name)) {
+            if !in_tests
+                && !is_example
+                && !allowed(owner).is_some_and(|allowed| allowed.contains(name))
+            {
                 fault(format!("{owner} may not use {name}"));
             }
         }
@@ -171,6 +176,7 @@ pub(super) fn check_source(path: &str, text: &str) -> Vec<String> {
         });
         let may_read = matches!(owner, "posse-cli" | "xtask")
             || path.contains("/tests/")
+            || is_example
             || path == TESTS_ARE_TOLD;
         if reads_environment && !may_read {
             fault("only posse-cli reads the environment".into());
