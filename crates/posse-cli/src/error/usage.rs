@@ -87,7 +87,9 @@ fn explained(mut error: clap::Error, command: &Command, words: &[String]) -> cla
     };
     if let Some(instead) = instead_of_flag(&flag) {
         error.remove(ContextKind::SuggestedArg);
-        let tip = format!("posse has this instead: {instead}");
+        // It names the flag that only looks similar.
+        error.remove(ContextKind::Usage);
+        let tip = format!("in posse: {instead}");
         let tips = ContextValue::StyledStrs(vec![tip.into()]);
         error.insert(ContextKind::Suggested, tips);
     }
@@ -154,7 +156,7 @@ mod tests {
         for line in ["posse -p x --foo", "posse sessions list --ide"] {
             let complaint = complaint(line);
             assert!(!complaint.contains("tip: to pass"), "{complaint}");
-            assert!(!complaint.contains("instead"), "{complaint}");
+            assert!(!complaint.contains("in posse"), "{complaint}");
         }
     }
 
