@@ -79,7 +79,7 @@ pub(super) fn text(command: &Command, width: Option<usize>) -> StyledStr {
     let width = width.unwrap_or(USUAL).clamp(40, USUAL);
     let mut text = format!(
         "posse runs teams of coding agents.\n\n\
-         {} posse [OPTIONS] [PROMPT]\n       posse COMMAND\n\n{}\n",
+         {} posse [OPTIONS] [PROMPT], or posse COMMAND\n\n{}\n",
         heading("Usage:"),
         heading("Commands:")
     );
