@@ -12,7 +12,7 @@ mod host_gate;
 pub(crate) mod lifecycle;
 pub(crate) mod output;
 pub(crate) mod person;
-pub mod side_query;
+pub(crate) mod side_query;
 pub(crate) mod skill;
 pub(crate) mod step;
 

@@ -1,6 +1,6 @@
 //! Checks before every model call: is there a run slot for the agent, and can the call be paid for?
 //!
-//! [`RunSlots`] limits how many sub-agents call at once, [`CacheWarmup`] lets one sibling write
+//! `RunSlots` limits how many sub-agents call at once, `CacheWarmup` lets one sibling write
 //! what the others read from the cache, and [`Account`] reserves the worst case of a call in every
 //! budget above it.
 

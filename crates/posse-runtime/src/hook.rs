@@ -18,7 +18,8 @@ pub(crate) mod tests;
 
 pub use book::{FileWatcher, HookBook, Preparation};
 pub use config::{FileProblem, HookFile, HookProblem, PathStep, ReadHooks, read};
-pub use event::{HookEvent, Veto};
+pub use event::HookEvent;
+pub(crate) use event::Veto;
 pub use kind::{
     Condition, Hook, HookAction, HookLayer, HookOrigin, HookProgram, HookState, HookTool,
     OnFailure, RunsBeside,

@@ -74,7 +74,7 @@ impl Account {
     }
 
     /// Opens an account below this one, for an agent that this one's agent starts.
-    pub fn open(&self, budgets: Budgets, now: Duration) -> Self {
+    pub(crate) fn open(&self, budgets: Budgets, now: Duration) -> Self {
         Self::new(
             Some(Arc::clone(&self.0)),
             budgets,
@@ -84,7 +84,7 @@ impl Account {
     }
 
     /// Opens an account for a revived agent: what it used before counts against its own budgets.
-    pub fn reopen(&self, budgets: Budgets, now: Duration, used: &[Charge]) -> Self {
+    pub(crate) fn reopen(&self, budgets: Budgets, now: Duration, used: &[Charge]) -> Self {
         let account = self.open(budgets, now);
         let mut own = sums(&account.0);
         // Not in the accounts above: they have it if this process saw it spent, and a session's
@@ -140,7 +140,7 @@ impl Account {
     }
 
     /// Returns the cap on its output that a call would get now. Reserves nothing.
-    pub fn affords(&self, ask: &Ask<'_>, now: Duration) -> Result<u32, Exceeded> {
+    pub(crate) fn affords(&self, ask: &Ask<'_>, now: Duration) -> Result<u32, Exceeded> {
         self.fitting(&self.lock(), ask, now)
     }
 
@@ -156,7 +156,7 @@ impl Account {
 
     /// Waits until a call of the session is over. Counts from when it is called, not from when it
     /// is first polled: call it, try to reserve, then wait.
-    pub fn freed(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub(crate) fn freed(&self) -> impl Future<Output = ()> + Send + use<> {
         Arc::clone(&self.0.freed).notified_owned()
     }
 
@@ -172,13 +172,13 @@ impl Account {
 
     /// Returns the money that the tightest budget of those above the agent has left beside what is
     /// reserved; none if no budget limits money.
-    pub fn left(&self) -> Option<Cost> {
+    pub(crate) fn left(&self) -> Option<Cost> {
         room(&self.lock(), 0, Some(Cost::ZERO)).map_or(Some(Cost::ZERO), |left| left.cost)
     }
 
     /// Returns what all agents but the main agent have used and missed in the cache since the last
     /// time this was asked.
-    pub fn take_below(&self) -> (Vec<Spent>, Misses) {
+    pub(crate) fn take_below(&self) -> (Vec<Spent>, Misses) {
         let Some(root) = self.nodes().last() else {
             return Default::default();
         };
@@ -246,7 +246,7 @@ pub struct Reservation {
 impl Reservation {
     /// Reserves the same again for another attempt: the previous one may have to be paid for.
     /// Returns false, with nothing more reserved, if a budget has no room for it.
-    pub fn again(&mut self) -> bool {
+    pub(crate) fn again(&mut self) -> bool {
         let mut chain = self.account.lock();
         if room(&chain, self.tokens, self.cost).is_err() {
             return false;
@@ -263,7 +263,7 @@ impl Reservation {
     }
 
     /// Notes that the call missed something that had been in the cache. Booked with the call.
-    pub fn miss(&mut self, agent: AgentId, path: &str, missed: Missed) {
+    pub(crate) fn miss(&mut self, agent: AgentId, path: &str, missed: Missed) {
         self.miss = Some(Miss {
             agent,
             path: path.to_owned(),

@@ -17,7 +17,7 @@ pub struct Exceeded {
 
 impl Exceeded {
     /// Returns true if only calls in progress are in the way: once they are settled, it may fit.
-    /// [`Account::freed`](crate::govern::Account::freed) waits for that.
+    /// `Account::freed` waits for that.
     pub fn may_pass(&self) -> bool {
         match self.short {
             Short::Tokens {

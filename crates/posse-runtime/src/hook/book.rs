@@ -66,7 +66,7 @@ impl HookBook {
     }
 
     /// Returns what the workspace is to be prepared for.
-    pub fn prepares(&self) -> Option<Preparation> {
+    pub(crate) fn prepares(&self) -> Option<Preparation> {
         self.prepares
     }
 

@@ -76,7 +76,7 @@ pub enum HookEvent {
 
 /// What exit code 2, or a block, does at an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Veto {
+pub(crate) enum Veto {
     /// What was about to happen does not happen.
     Prevents,
     /// What has happened stays, and the model reads the reason.
@@ -230,7 +230,7 @@ impl HookEvent {
     }
 
     /// Returns true if its hooks can hold an agent back at the end of its turn.
-    pub fn is_end_of_turn(self) -> bool {
+    pub(crate) fn is_end_of_turn(self) -> bool {
         matches!(self, Self::Stop | Self::SubagentStop | Self::TeammateIdle)
     }
 
@@ -260,17 +260,17 @@ impl HookEvent {
     }
 
     /// Returns true if hooks that ask a model can be for it.
-    pub fn takes_prompts(self) -> bool {
+    pub(crate) fn takes_prompts(self) -> bool {
         self.kinds() == Kinds::All
     }
 
     /// Returns true if hooks that ask a server can be for it.
-    pub fn takes_servers(self) -> bool {
+    pub(crate) fn takes_servers(self) -> bool {
         self.kinds() != Kinds::Local
     }
 
     /// Returns what exit code 2 does.
-    pub fn veto(self) -> Veto {
+    pub(crate) fn veto(self) -> Veto {
         match self {
             Self::UserPromptSubmit
             | Self::UserPromptExpansion
@@ -308,17 +308,17 @@ impl HookEvent {
     }
 
     /// Returns true if its input says in which permission mode the agent is.
-    pub fn tells_mode(self) -> bool {
+    pub(crate) fn tells_mode(self) -> bool {
         self.tells_effort() || self == Self::UserPromptSubmit || self == Self::UserPromptExpansion
     }
 
     /// Returns true if its programs may set variables for later commands.
-    pub fn sets_variables(self) -> bool {
+    pub(crate) fn sets_variables(self) -> bool {
         matches!(self, Self::SessionStart | Self::Setup | Self::FileChanged)
     }
 
     /// Returns the most time that its hooks may take, whatever they say; none if they may say.
-    pub fn most(self) -> Option<Duration> {
+    pub(crate) fn most(self) -> Option<Duration> {
         match self {
             // posse ends afterwards.
             Self::SessionEnd | Self::WorktreeRemove => Some(Duration::from_secs(60)),
@@ -327,7 +327,7 @@ impl HookEvent {
     }
 
     /// Returns true if its input says with which effort the agent works.
-    pub fn tells_effort(self) -> bool {
+    pub(crate) fn tells_effort(self) -> bool {
         self.is_of_tool()
             || matches!(
                 self,
@@ -336,23 +336,15 @@ impl HookEvent {
     }
 
     /// Returns true if plain text that a hook prints is context for the model.
-    pub fn reads_text(self) -> bool {
+    pub(crate) fn reads_text(self) -> bool {
         matches!(
             self,
             Self::SessionStart | Self::UserPromptSubmit | Self::UserPromptExpansion
         )
     }
 
-    /// Returns true if hooks get a file whose variables hold for later commands.
-    pub fn has_variables_file(self) -> bool {
-        matches!(
-            self,
-            Self::SessionStart | Self::Setup | Self::CwdChanged | Self::FileChanged
-        )
-    }
-
     /// Returns true if `onFailure: "block"` means nothing: what blocks there would go on for ever.
-    pub fn ignores_failures(self) -> bool {
+    pub(crate) fn ignores_failures(self) -> bool {
         matches!(
             self,
             Self::Stop | Self::SubagentStop | Self::TaskCompleted | Self::TeammateIdle

@@ -27,7 +27,7 @@ pub struct Merged {
 
 impl Merged {
     /// Returns what refuses for this reason.
-    pub fn refusing(why: &str) -> Self {
+    pub(crate) fn refusing(why: &str) -> Self {
         Self {
             decision: Some(HookDecision::Deny(why.to_owned())),
             ..Self::default()

@@ -86,7 +86,7 @@ impl DeclaredServer {
     }
 
     /// Returns true if the entry has a secret in it, or a variable whose name tells of one.
-    pub fn names_secret(&self) -> bool {
+    pub(crate) fn names_secret(&self) -> bool {
         let names = match &self.transport {
             DeclaredTransport::Program { env, .. } => env,
             DeclaredTransport::Http { url, .. } if is_secret_url(url) => return true,

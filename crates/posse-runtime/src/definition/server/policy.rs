@@ -67,7 +67,7 @@ impl ServerPattern {
 impl ServerPolicy {
     /// Returns why a server may not be started; none if it may. Its variables are replaced, so that
     /// no entry says something else than it does.
-    pub fn refusal(&self, entry: &ServerEntry, is_managed: bool) -> Option<String> {
+    pub(crate) fn refusal(&self, entry: &ServerEntry, is_managed: bool) -> Option<String> {
         if self.denied.iter().any(|pattern| pattern.matches(entry)) {
             return Some("deniedMcpServers of the settings names it".to_owned());
         }

@@ -107,7 +107,7 @@ impl SkillBody {
     }
 
     /// Returns true if it runs commands.
-    pub fn has_commands(&self) -> bool {
+    pub(crate) fn has_commands(&self) -> bool {
         self.pieces
             .iter()
             .any(|piece| matches!(piece, TemplatePiece::Command(_)))
