@@ -219,6 +219,9 @@ mod tests {
         assert_eq!(check("crates/posse-model/src/a.rs", ours), 0);
         assert_eq!(check("crates/posse-scripted/src/a.rs", ours), 1);
         assert_eq!(check("crates/posse-model/src/a.rs", theirs), 1);
+        let adapter = "use posse_store::X;";
+        assert_eq!(check("crates/posse-runtime/examples/a.rs", adapter), 0);
+        assert_eq!(check("crates/posse-runtime/src/a.rs", adapter), 1);
         assert_eq!(
             check(
                 "crates/posse-model/src/a.rs",
