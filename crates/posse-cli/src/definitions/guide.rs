@@ -29,7 +29,7 @@ const DOCUMENTATION: &str = concat!(
 pub(crate) fn built_in() -> Vec<Definition> {
     let mut types = definition::built_in();
     // How it is installed, a script for a model, tables that programs need, a list of these pages,
-    // what a terminal shows, and what shells do: of no use to one that explains.
+    // what a terminal shows, what shells do, and how a server is run: of no use to one that explains.
     let parts = [
         "install",
         "tour",
@@ -39,6 +39,7 @@ pub(crate) fn built_in() -> Vec<Definition> {
         "question",
         "programs",
         "completion",
+        "server",
     ];
     let pages = parts.iter().fold(DOCUMENTATION.to_owned(), |pages, part| {
         without(&pages, part)

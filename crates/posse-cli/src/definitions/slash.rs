@@ -308,8 +308,8 @@ mod tests {
                 "there is no command /tidy; did you mean /git:tidy?",
             ),
             (
-                "/tydi",
-                "there is no command /tydi; did you mean /git:tidy?",
+                "/tdiy",
+                "there is no command /tdiy; did you mean /git:tidy?",
             ),
             ("/secre", "there is no command /secre"),
             ("/style", "only models can load the skill /style"),
