@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask tidy`, `cargo xtask shape`, `cargo xtask behaviour [--require IDS]`, `cargo xtask bench NAME [--quick]`,
 //! `cargo xtask faults [team|team-kill|postgres [--quick]]`, `cargo xtask scenarios postgres`, `cargo xtask sdk`,
-//! `cargo xtask conformance [--quick]`,
+//! `cargo xtask conformance [--quick]`, `cargo xtask dist [--quick|try]`,
 //! `cargo xtask screens`, `cargo xtask story`, `cargo xtask tour`.
 
 #![expect(
@@ -14,6 +14,7 @@
 mod behaviour;
 mod bench;
 mod conformance;
+mod dist;
 mod screens;
 mod shape;
 mod source;
@@ -30,7 +31,7 @@ const USAGE: &str = "usage: cargo xtask tidy [--all [--root DIR]] | shape [--roo
                      | bench startup|model|turn|store|spawn|worktree|fork|team|postgres|feed|tui|sandbox|hooks|mcp [--quick] \
                      | faults [team [--seeds N] [--quick] | team-kill [--moments N] [--quick] \
                      | postgres [--kills N] [--quick] | guard] \
-                     | scenarios postgres | conformance [--quick] | sdk | screens | story | tour";
+                     | scenarios postgres | conformance [--quick] | dist [--quick|try] | sdk | screens | story | tour";
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -62,6 +63,9 @@ fn main() -> Result<ExitCode> {
         ["conformance", "--quick"] => conformance::run(&root, conformance::Scenarios::Quick),
         // Started by the suite.
         ["conformance-client", url] => conformance::client(&root, url),
+        ["dist"] => dist::run(&root),
+        ["dist", "--quick"] => dist::quick(&root),
+        ["dist", "try"] => dist::on_bare_root(&root),
         ["sdk"] => faults(&root, SDK, &[]),
         ["shape", ref words @ ..] => shape::run(&root, words),
         ["screens"] => screens::run(&root),

@@ -32,7 +32,7 @@ pub(crate) fn run(root: &Path) -> Result<ExitCode> {
 }
 
 /// Returns the blocks between the marks of the tour.
-fn blocks(readme: &str) -> Option<String> {
+pub(crate) fn blocks(readme: &str) -> Option<String> {
     let (_, after) = readme.split_once("<!-- tour: begin -->")?;
     let (tour, _) = after.split_once("<!-- tour: end -->")?;
     let blocks = tour.split("```sh\n").skip(1);

@@ -22,7 +22,6 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
     let first = (0..rounds)
         .map(|_| first_request(Command::new(&posse).arg("ask-model"), &listener))
         .collect::<Result<Vec<_>>>()?;
-    let size = std::fs::metadata(&posse)?.len() as f64 / 1e6;
     Ok(Found {
         figures: vec![
             Figure::printed("version_ms", median(version), Bar::Most(5.0)),
@@ -36,7 +35,6 @@ pub(super) fn run(binaries: &Path, effort: Effort) -> Result<Found> {
                 median(first.iter().map(|first| first.1).collect()),
                 Bar::Most(20.0),
             ),
-            Figure::printed("binary_mb", size, Bar::Most(30.0)),
         ],
         truths: Vec::new(),
         notes: vec![format!("medians of {rounds}")],
