@@ -606,7 +606,7 @@ fn affordable(prices: &dyn Prices, model: &str, budgets: &[Budget]) -> anyhow::R
         anyhow::bail!(Advised {
             what: format!("the price of {model} is unknown, so a budget cannot be enforced"),
             advice:
-                "add it to prices.toml in posse's home (docs/models.md), or limit turns or tokens instead"
+                "add it to prices.toml in posse's home (`posse help models`), or limit turns or tokens instead"
                     .into(),
         });
     }

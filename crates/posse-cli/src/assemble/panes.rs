@@ -92,7 +92,7 @@ fn decide(
         (Backend::Command, _, None) => Err(Advised {
             what: "teammates run in panes opened by teams.paneCommand, but it is not set".into(),
             advice: format!(
-                "set it in settings.json of posse's home (docs/teams.md), {}",
+                "set it in settings.json of posse's home (`posse help teams`), {}",
                 otherwise(teams)
             ),
         }),

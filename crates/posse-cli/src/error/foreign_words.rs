@@ -37,7 +37,7 @@ const FLAGS: [(&str, &str); 25] = [
     ),
     (
         "--full-auto",
-        "--permission-mode acceptEdits; commands run in a sandbox (docs/security.md)",
+        "--permission-mode acceptEdits; commands run in a sandbox (`posse help security`)",
     ),
     (
         "--ide",
@@ -72,13 +72,13 @@ const FLAGS: [(&str, &str); 25] = [
     ),
     (
         "--sandbox",
-        "\"sandbox\" in settings.json, or POSSE_SANDBOX=off (docs/security.md)",
+        "\"sandbox\" in settings.json, or POSSE_SANDBOX=off (`posse help security`)",
     ),
     ("--system-prompt-file", "--system-prompt \"$(cat FILE)\""),
     ("--teammate-mode", "--team-backend"),
     (
         "--worktree",
-        "`isolation: worktree` in an agent type gives each agent a worktree (docs/agents.md)",
+        "`isolation: worktree` in an agent type gives each agent a worktree (`posse help agents`)",
     ),
     ("--yolo", "--permission-mode bypassPermissions"),
 ];

@@ -356,14 +356,14 @@ pub(super) fn settings() -> Vec<Finding> {
             let search = ProgramSearch::new(&SearchPaths::at(&here));
             settings.unsupported.guards = hooks::missing_guards(&declared, &search);
             let missing = hooks::missing_programs(&declared, &search).into_iter();
-            let advice = "install the program, or correct the hook; docs/hooks.md";
+            let advice = "install the program, or correct the hook; `posse help hooks`";
             let missing = missing.map(|one| not("hooks", Grade::Lacking, one, advice));
             let used = settings.files.iter().filter(|file| !file.used.is_empty());
             let used = used.map(|file| {
                 let path = shown(&file.path, &here);
                 good(WHAT, format!("{path}: {}", file.used.join(", ")))
             });
-            let advice = "posse works without the ignored settings; docs/permissions.md says what \
+            let advice = "posse works without the ignored settings; `posse help permissions` says what \
                           is allowed where";
             let warnings = settings.warnings.iter();
             let ignored = warnings.map(|one| not(WHAT, Grade::Lacking, one.as_str(), advice));
@@ -398,12 +398,12 @@ fn servers(settings: &ServerSettings, here: &Path) -> Vec<Finding> {
         let (why, advice) = match &server.admission {
             ServerAdmission::Admitted => continue,
             ServerAdmission::Waits { why } => (why, "`posse trust` shows what it runs, and asks"),
-            ServerAdmission::Refused { why } => (why, "docs/mcp.md says who decides that"),
+            ServerAdmission::Refused { why } => (why, "`posse help mcp` says who decides that"),
         };
         let found = format!("{} is not started: {why}", server.name);
         findings.push(not(WHAT, Grade::Lacking, found, advice));
     }
-    let advice = "docs/mcp.md says what an entry can have";
+    let advice = "`posse help mcp` says what an entry can have";
     let remarks = remarks.iter().map(|remark| remark.in_a_line(here));
     findings.extend(remarks.map(|remark| not(WHAT, Grade::Lacking, remark, advice)));
     findings
@@ -412,7 +412,7 @@ fn servers(settings: &ServerSettings, here: &Path) -> Vec<Finding> {
 /// Returns what is wrong with the person's theme and keys.
 fn look() -> Vec<Finding> {
     let warnings = Look::load(None).map_or_else(|_| Vec::new(), |look| look.warnings);
-    let advice = "the rest holds; docs/terminal.md has the names";
+    let advice = "the rest holds; `posse help terminal` has the names";
     let findings = warnings.into_iter();
     findings
         .map(|warning| not("settings", Grade::Lacking, warning, advice))
@@ -427,7 +427,7 @@ fn unsupported(unsupported: &Unsupported, here: &Path) -> Vec<Finding> {
         not("hooks", Grade::Lacking, guard_missing(guard, here), advice)
     });
     let files = unsupported.files.iter().map(|file| {
-        let advice = "docs/coming-from.md says what posse reads";
+        let advice = "`posse help coming-from` says what posse reads";
         not("files", Grade::Lacking, not_used(file, here), advice)
     });
     guards.chain(files).collect()

@@ -61,7 +61,7 @@ impl ListHooks {
             say_to_person(why);
         }
         if rows.is_empty() {
-            say_to_person("no hooks run here; docs/hooks.md says how to declare one");
+            say_to_person("no hooks run here; `posse help hooks` says how to declare one");
             return Ok(ExitCode::SUCCESS);
         }
         print(table(&COLUMNS, &rows, width()).as_bytes())?;

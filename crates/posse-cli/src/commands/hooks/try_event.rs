@@ -372,6 +372,6 @@ fn unknown(name: &str) -> Advised {
     let meant = closest.map_or_else(String::new, |name| format!("did you mean {name}? "));
     Advised {
         what: format!("`{name}` is not a hook event"),
-        advice: format!("{meant}docs/hooks.md lists them"),
+        advice: format!("{meant}`posse help hooks` lists them"),
     }
 }

@@ -162,7 +162,7 @@ impl ScopeFile {
             );
             anyhow::Error::new(Advised {
                 what: tame(&what),
-                advice: "docs/mcp.md says what an entry has".into(),
+                advice: "`posse help mcp` says what an entry has".into(),
             })
         })
     }

@@ -34,7 +34,7 @@ pub(super) enum ModelRefusal {
     Effort { model: String, effort: Effort },
     #[error(
         "the price of {0} is unknown, so the budget cannot be enforced: add it to prices.toml in \
-         posse's home (docs/models.md)"
+         posse's home (`posse help models`)"
     )]
     Price(String),
     #[error("the conversation has {tokens} tokens, and {model} takes {window}: compact it first")]
