@@ -68,11 +68,14 @@ pub(crate) fn asked(
     command: impl FnOnce() -> clap::Command,
 ) -> Option<ExitCode> {
     let shell = CompletionShell::named(&environment::variable(VARIABLE)?)?;
-    let given = words.get(1).filter(|word| *word == "--")?;
-    let given = words.iter().skip_while(|word| *word != given).skip(1);
-    let given: Vec<String> = given
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
+    let [_, dashes, given @ ..] = words else {
+        return None;
+    };
+    if dashes != "--" {
+        return None;
+    }
+    let given = given.iter().map(|word| word.to_string_lossy().into_owned());
+    let given = given.collect();
     let request = CompletionRequest::new(shell, given);
     let found = request.map(|request| request.answer(&candidates(&request, command())));
     // Nobody reads an error.

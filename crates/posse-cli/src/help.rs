@@ -17,7 +17,8 @@ const EXAMPLES: &str = "\x1b[1m\x1b[4mExamples:\x1b[0m";
 pub(crate) fn for_words(command: Command, words: &[OsString]) -> Command {
     let asks = |word: &OsString| ["-h", "--help", "help"].iter().any(|help| word == help);
     // A group alone shows its help, too.
-    match words.len() == 2 || words.iter().any(asks) {
+    let is_group = matches!(words, [_, word] if !word.as_encoded_bytes().starts_with(b"-"));
+    match is_group || words.iter().any(asks) {
         true => complete(command),
         false => command,
     }

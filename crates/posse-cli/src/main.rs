@@ -92,8 +92,8 @@ fn main() -> ExitCode {
         .iter()
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    if let Some(error) = usage::no_such_command(&mut Args::command(), &words) {
-        return usage::report(error, &Args::command(), &words);
+    if let Some(error) = usage::no_such_command(&mut posse, &words) {
+        return usage::report(error, &posse, &words);
     }
     let matches = match posse.try_get_matches_from_mut(std::env::args_os()) {
         Ok(matches) => matches,

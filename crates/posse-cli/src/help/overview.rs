@@ -98,7 +98,7 @@ pub(super) fn text(command: &Command, width: Option<usize>) -> StyledStr {
     for (flag, about) in FLAGS {
         text.push_str(&row(&format!("  {}", strong(flag, FLAG)), about, width));
     }
-    text.push_str(&format!("\n{}\n", heading("Examples:")));
+    text.push_str(&format!("\n{}\n", super::EXAMPLES));
     let all = examples::all();
     for example in all.get("posse").into_iter().flatten().skip(1).take(2) {
         text.push_str(&row("  ", example.line, width));
