@@ -156,6 +156,8 @@ fn response(asked: &Elicitation, reply: &ElicitationReply) -> Value {
     for known in ["message", "url", "requested_schema"] {
         own.shift_remove(known);
     }
+    // An address without an ID.
+    own.retain(|_, value| !value.is_null());
     own.insert("action".into(), json!(reply.action()));
     if let ElicitationReply::Accept(Some(content)) = reply {
         own.insert("content".into(), content.clone());
@@ -178,4 +180,25 @@ fn misfit(form: Option<&OutputSchema>, reply: &ElicitationReply) -> Option<Strin
     };
     let values = content.clone().unwrap_or_else(|| json!({}));
     form?.check(&values.to_string()).err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_says_nothing_of_an_id_that_the_server_did_not_give() {
+        let asked = |id: Option<&str>| Elicitation {
+            server: "files".into(),
+            message: "Sign in".into(),
+            wish: ElicitationWish::Url {
+                url: "https://example.org".into(),
+                id: id.map(str::to_owned),
+            },
+        };
+        let said = |id| response(&asked(id), &ElicitationReply::Decline);
+        let bare = json!({"mcp_server_name": "files", "mode": "url", "action": "decline"});
+        assert_eq!(said(None), bare);
+        assert_eq!(said(Some("7"))["elicitation_id"], "7");
+    }
 }
