@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::BoxFuture;
 
-/// Makes and removes worktrees. Uncommitted work is never destroyed. As the methods are here, no worktree can be
-/// made, and none is removed.
+/// Makes and removes worktrees. Uncommitted work is never destroyed.
+///
+/// Without methods of its own, an adapter makes no worktree and removes none.
 pub trait Worktrees: Send + Sync {
     /// Makes a worktree, locked for its agent. On failure nothing is left of it; the error text is
     /// for a model.
