@@ -10,14 +10,14 @@
 )]
 #![expect(clippy::print_stdout, reason = "this is what it is for")]
 
+mod model;
+
 use std::env;
 use std::error::Error;
 use std::sync::Arc;
 
 use posse_model::price::PriceList;
-use posse_model::{Anthropic, ApiVersion, Auth, Connection, Endpoint, RetryPolicy};
 use posse_port::Ports;
-use posse_port::clock::SystemClock;
 use posse_port::tool::{Workspace, typed};
 use posse_protocol::{Command, ContentBlock, Cost, Delta, EventKind, Outcome};
 use posse_runtime::{AgentProfile, Runtime, Setup};
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let store = Sqlite::open(&home.join("posse.db"))?;
     let runtime = Runtime::new(Ports {
         prices: Arc::new(PriceList::built_in()?),
-        ..Ports::new(Arc::new(model()?), Arc::new(store))
+        ..Ports::new(Arc::new(model::from_environment()?), Arc::new(store))
     });
 
     // The agent: what it is for, the tools that it has, and the directory that it works in. What
@@ -71,17 +71,4 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     runtime.shut_down().await;
     Ok(())
-}
-
-/// Returns the model API that the environment names.
-fn model() -> Result<Anthropic, Box<dyn Error>> {
-    let key = env::var("ANTHROPIC_API_KEY").map_err(|_| "set ANTHROPIC_API_KEY")?;
-    let base_url = env::var("ANTHROPIC_BASE_URL");
-    let endpoint = Endpoint {
-        base_url: base_url.unwrap_or_else(|_| "https://api.anthropic.com".into()),
-        auth: Auth::ApiKey(key.into()),
-    };
-    let clock = Arc::new(SystemClock::default());
-    let connection = Connection::new(&endpoint, clock, RetryPolicy::default())?;
-    Ok(Anthropic::new(connection, ApiVersion::default()))
 }

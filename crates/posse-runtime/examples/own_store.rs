@@ -17,12 +17,13 @@
 )]
 #![expect(clippy::print_stdout, reason = "this is what it is for")]
 
+mod model;
+
 use std::env;
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use posse_model::{Anthropic, ApiVersion, Auth, Connection, Endpoint, RetryPolicy};
 use posse_port::clock::{Clock, SystemClock};
 use posse_port::store::{Committed, Step, Store, StoreError, StoreLayer};
 use posse_port::tool::{Toolbox, Workspace};
@@ -70,7 +71,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         clock: SystemClock::default(),
         count: AtomicU64::new(0),
     });
-    let runtime = Runtime::new(Ports::new(Arc::new(model()?), Arc::clone(&store) as _));
+    let runtime = Runtime::new(Ports::new(
+        Arc::new(model::from_environment()?),
+        Arc::clone(&store) as _,
+    ));
 
     let workspace = Workspace::new(env::current_dir()?.canonicalize()?, home.join("spill"));
     let setup = Setup::new(Toolbox::default(), workspace);
@@ -90,17 +94,4 @@ async fn main() -> Result<(), Box<dyn Error>> {
     runtime.shut_down().await;
     println!("{} steps in all", store.count.load(Ordering::Relaxed));
     Ok(())
-}
-
-/// Returns the model API that the environment names.
-fn model() -> Result<Anthropic, Box<dyn Error>> {
-    let key = env::var("ANTHROPIC_API_KEY").map_err(|_| "set ANTHROPIC_API_KEY")?;
-    let base_url = env::var("ANTHROPIC_BASE_URL");
-    let endpoint = Endpoint {
-        base_url: base_url.unwrap_or_else(|_| "https://api.anthropic.com".into()),
-        auth: Auth::ApiKey(key.into()),
-    };
-    let clock = Arc::new(SystemClock::default());
-    let connection = Connection::new(&endpoint, clock, RetryPolicy::default())?;
-    Ok(Anthropic::new(connection, ApiVersion::default()))
 }

@@ -10,15 +10,15 @@
 )]
 #![expect(clippy::print_stdout, reason = "this is what it is for")]
 
+mod model;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::env;
 use std::error::Error;
 use std::sync::Arc;
 
-use posse_model::{Anthropic, ApiVersion, Auth, Connection, Endpoint, RetryPolicy};
 use posse_port::Ports;
-use posse_port::clock::SystemClock;
 use posse_port::tool::{
     Intent, Subject, ToolContext, ToolError, ToolOutput, TypedTool, Workspace, typed,
 };
@@ -83,7 +83,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let question = question.unwrap_or_else(|| "Can I have two lamps?".into());
     let home = env::temp_dir().join("posse-example");
     let store = Sqlite::open(&home.join("posse.db"))?;
-    let runtime = Runtime::new(Ports::new(Arc::new(model()?), Arc::new(store)));
+    let runtime = Runtime::new(Ports::new(
+        Arc::new(model::from_environment()?),
+        Arc::new(store),
+    ));
 
     let stock = Stock {
         articles: BTreeMap::from([("chair", 4), ("lamp", 2), ("table", 0)]),
@@ -109,17 +112,4 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     runtime.shut_down().await;
     Ok(())
-}
-
-/// Returns the model API that the environment names.
-fn model() -> Result<Anthropic, Box<dyn Error>> {
-    let key = env::var("ANTHROPIC_API_KEY").map_err(|_| "set ANTHROPIC_API_KEY")?;
-    let base_url = env::var("ANTHROPIC_BASE_URL");
-    let endpoint = Endpoint {
-        base_url: base_url.unwrap_or_else(|_| "https://api.anthropic.com".into()),
-        auth: Auth::ApiKey(key.into()),
-    };
-    let clock = Arc::new(SystemClock::default());
-    let connection = Connection::new(&endpoint, clock, RetryPolicy::default())?;
-    Ok(Anthropic::new(connection, ApiVersion::default()))
 }

@@ -11,13 +11,13 @@
 )]
 #![expect(clippy::print_stdout, reason = "this is what it is for")]
 
+mod model;
+
 use std::env;
 use std::error::Error;
 use std::sync::Arc;
 
-use posse_model::{Anthropic, ApiVersion, Auth, Connection, Endpoint, RetryPolicy};
 use posse_port::Ports;
-use posse_port::clock::SystemClock;
 use posse_port::store::{Page, Store, TaskFilter};
 use posse_port::tool::{Toolbox, Workspace};
 use posse_protocol::{
@@ -35,7 +35,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .unwrap_or_else(|| "a guide to tea".into());
     let home = env::temp_dir().join("posse-example");
     let store = Arc::new(Sqlite::open(&home.join("posse.db"))?);
-    let runtime = Runtime::new(Ports::new(Arc::new(model()?), Arc::clone(&store) as _));
+    let runtime = Runtime::new(Ports::new(
+        Arc::new(model::from_environment()?),
+        Arc::clone(&store) as _,
+    ));
 
     // Members get the tools of teams by themselves, and those of the setup: none here. They have
     // no more rights than the main agent.
@@ -125,17 +128,4 @@ async fn result(agent: &mut Agent) -> Result<String, Box<dyn Error>> {
         }
     }
     Err("the main agent has ended".into())
-}
-
-/// Returns the model API that the environment names.
-fn model() -> Result<Anthropic, Box<dyn Error>> {
-    let key = env::var("ANTHROPIC_API_KEY").map_err(|_| "set ANTHROPIC_API_KEY")?;
-    let base_url = env::var("ANTHROPIC_BASE_URL");
-    let endpoint = Endpoint {
-        base_url: base_url.unwrap_or_else(|_| "https://api.anthropic.com".into()),
-        auth: Auth::ApiKey(key.into()),
-    };
-    let clock = Arc::new(SystemClock::default());
-    let connection = Connection::new(&endpoint, clock, RetryPolicy::default())?;
-    Ok(Anthropic::new(connection, ApiVersion::default()))
 }
