@@ -27,6 +27,11 @@ pub(crate) fn place(team: &Team) -> Option<&Path> {
     team.members.first().map(|first| first.cwd.as_path())
 }
 
+/// Returns true if it runs in a directory.
+pub(crate) fn runs_in(team: &Team, directory: &Path) -> bool {
+    is_held(team) && place(team) == Some(directory)
+}
+
 /// Returns the most likely team of several, sorted newest first; `None` if it is unclear.
 pub(crate) fn nearest(mut teams: Vec<Team>, here: &Path) -> Option<Team> {
     if teams.iter().any(is_held) {

@@ -12,7 +12,7 @@ use crate::output::time::{age, moment, now_ms};
 use crate::output::{count, json_line, print, say, say_to_person, tame, width};
 use crate::present::sessions::shown_ids;
 use crate::select::tasks::list_of;
-use crate::select::team_choice::{is_held, place};
+use crate::select::team_choice::{is_held, place, runs_in};
 
 /// Number of teams shown to people by default.
 const SHOWN: usize = 20;
@@ -63,7 +63,7 @@ impl ListTeams {
         let all = store.teams(None, Page::all()).await?;
         let known = all.len();
         let here = working_directory()?;
-        let is_meant = |team: &Team| self.all || (is_held(team) && place(team) == Some(&here));
+        let is_meant = |team: &Team| self.all || runs_in(team, &here);
         let mut teams: Vec<Team> = all.into_iter().filter(is_meant).collect();
         let others = known - teams.len();
         let more = teams.len() > most;

@@ -9,7 +9,7 @@ use crate::config::store::StoreArgs;
 use crate::config::store_choice::meant_store;
 use crate::error::Advised;
 use crate::present::sessions::short;
-use crate::select::team_choice::{is_held, place};
+use crate::select::team_choice::runs_in;
 
 /// Fails if a team of this name runs in this directory: both would edit the same files.
 pub(super) async fn must_be_first(store: &StoreArgs, name: &Name) -> anyhow::Result<()> {
@@ -23,7 +23,7 @@ pub(super) async fn must_be_first(store: &StoreArgs, name: &Name) -> anyhow::Res
     }
     let (store, here) = (look_into_store(store)?, working_directory()?);
     let mut teams = store.teams(None, Page::all()).await?.into_iter();
-    let runs = |team: &Team| team.name == *name && is_held(team) && place(team) == Some(&here);
+    let runs = |team: &Team| team.name == *name && runs_in(team, &here);
     let Some(team) = teams.find(runs) else {
         return Ok(());
     };
