@@ -10,9 +10,12 @@ use crate::config::store_choice::quoted;
 use crate::error::Advised;
 use crate::output::print_exactly;
 
-/// Where completions and man pages are usually put, below the user's home and on the whole machine.
-const OF_SHELLS: [&str; 8] = [
+/// Where completions, man pages and the texts of a release are usually put, below the user's home and
+/// on the whole machine.
+const OF_SHELLS: [&str; 11] = [
     "~/.local/share/bash-completion/completions/posse",
+    "~/.local/share/zsh/site-functions/_posse",
+    "~/.local/share/fish/vendor_completions.d/posse.fish",
     "~/.bash_completion.d/posse",
     "~/.zfunc/_posse",
     "~/.config/fish/completions/posse.fish",
@@ -20,6 +23,8 @@ const OF_SHELLS: [&str; 8] = [
     "/usr/share/zsh/site-functions/_posse",
     "/usr/local/share/zsh/site-functions/_posse",
     "/usr/share/fish/vendor_completions.d/posse.fish",
+    // What `install.sh` puts beside them.
+    "~/.local/share/doc/posse",
 ];
 const MANUALS: [&str; 3] = [
     "~/.local/share/man/man1",
