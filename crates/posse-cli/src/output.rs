@@ -45,18 +45,16 @@ fn unwritten(error: io::Error) -> io::Error {
 /// Writes a line for people to stderr, broken at words on a terminal. Errors are ignored: there is
 /// no other place to report them.
 pub(crate) fn say(line: &str) {
-    let mut err = anstream::stderr().lock();
-    let _ = match width_of_stderr() {
-        Some(widest) => writeln!(err, "{}", wrapped(line, widest)),
-        None => writeln!(err, "{line}"),
-    };
+    let _ = writeln!(anstream::stderr().lock(), "{}", broken_for_stderr(line));
 }
 
-/// Returns the width of the terminal on stderr; `None` if it is not a terminal.
-pub(crate) fn width_of_stderr() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
-    let columns = usize::from(size.ws_col);
-    (columns > 0).then_some(columns)
+/// Returns a line, broken at words if stderr is a terminal.
+pub(crate) fn broken_for_stderr(line: &str) -> String {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
+    match size.map(|size| usize::from(size.ws_col)) {
+        None | Some(0) => line.to_owned(),
+        Some(widest) => wrapped(line, widest),
+    }
 }
 
 /// Writes a line about progress, only if stderr is a terminal.

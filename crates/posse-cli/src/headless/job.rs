@@ -45,9 +45,9 @@ use crate::config::search_paths::SearchPaths;
 use crate::definitions::slash::SlashError;
 use crate::definitions::{AgentSources, LiveDefinitions};
 use crate::error::{self, Advised};
-use crate::output::grouped;
-use crate::output::{json_line, print, say, tame};
+use crate::output::{grouped, json_line, print, say, size, tame};
 use crate::present::question;
+use crate::present::usage::TOKEN_BYTES;
 
 /// The variable by which the official SDKs ask for the session's state.
 const READS_STATE: &str = "CLAUDE_CODE_SDK_READS_SESSION_STATE";
@@ -128,9 +128,6 @@ impl FirstInput {
     }
 }
 
-/// Bytes of text that are about one token.
-const TOKEN: u64 = 4;
-
 /// Refuses a prompt that the model's window cannot hold.
 fn fits(words: &[ContentBlock], facts: &SessionFacts) -> Result<(), Advised> {
     let bytes = words.iter().map(|block| match block {
@@ -140,19 +137,18 @@ fn fits(words: &[ContentBlock], facts: &SessionFacts) -> Result<(), Advised> {
     let bytes: u64 = bytes.sum();
     let Some(window) = facts
         .window
-        .filter(|window| bytes > window.saturating_mul(TOKEN))
+        .filter(|window| bytes > window.saturating_mul(TOKEN_BYTES))
     else {
         return Ok(());
     };
-    let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
     Err(Advised {
         what: format!(
             "the prompt has {}, which is about {} tokens; {} holds {} (about {}). Nothing was sent",
-            megabytes(bytes),
-            grouped(bytes / TOKEN),
+            size(bytes),
+            grouped(bytes / TOKEN_BYTES),
             facts.model,
             grouped(window),
-            megabytes(window.saturating_mul(TOKEN)),
+            size(window.saturating_mul(TOKEN_BYTES)),
         ),
         advice: "name the file in the prompt: the agent reads and searches it in parts".into(),
     })

@@ -8,8 +8,8 @@ use anstream::{AutoStream, ColorChoice};
 use super::output_item::OutputItem;
 use super::panel::Panel;
 use super::terminal;
-use crate::output::transcript::{fitted, width_of, wrapped};
-use crate::output::{print, width_of_stderr};
+use crate::output::transcript::{fitted, width_of};
+use crate::output::{broken_for_stderr, print};
 
 /// Number of bytes for stderr that may wait for more, so that they are one write.
 const WAITING: usize = 8192;
@@ -98,11 +98,7 @@ impl Screen {
 
     /// Adds a line for stderr, broken at words on a terminal.
     fn note(&mut self, note: &str) {
-        let note = match width_of_stderr() {
-            Some(widest) => wrapped(note, widest),
-            None => note.to_owned(),
-        };
-        self.above(&format!("\x1b[2m{note}\x1b[0m\n"));
+        self.above(&format!("\x1b[2m{}\x1b[0m\n", broken_for_stderr(note)));
     }
 
     /// Adds text for stderr.

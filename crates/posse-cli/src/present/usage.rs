@@ -3,6 +3,9 @@
 use posse_protocol::Usage;
 use serde_json::{Value, json};
 
+/// Bytes of text that are about one token.
+pub(crate) const TOKEN_BYTES: u64 = 4;
+
 /// Returns token counts with the keys of the result message.
 pub(crate) fn usage(usage: &Usage) -> Value {
     json!({

@@ -6,8 +6,8 @@ use posse_protocol::{Delta, EntryKind, EventKind};
 
 use crate::headless::output_item::OutputItem;
 use crate::headless::panel::lasted;
-use crate::output::grouped;
-use crate::output::{count, one_line};
+use crate::output::{count, grouped, one_line};
+use crate::present::usage::TOKEN_BYTES;
 
 /// How long text may stop arriving before the line is shown below it.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -15,8 +15,6 @@ const SILENCE: Duration = Duration::from_secs(1);
 pub(crate) const PULSE: Duration = Duration::from_millis(200);
 /// What turns, one sign for each drawing.
 const SIGNS: [char; 4] = ['◐', '◓', '◑', '◒'];
-/// Bytes of a reply that are about one token.
-const TOKEN: u64 = 4;
 
 /// Who is at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +140,7 @@ impl LiveLine {
             Work::Main => self.doing(elapsed)?,
         };
         let mut parts = vec![what, lasted(elapsed)];
-        let tokens = self.bytes / TOKEN;
+        let tokens = self.bytes / TOKEN_BYTES;
         if tokens > 0 && work == Work::Main {
             parts.push(format!("about {} tokens", grouped(tokens)));
         }
