@@ -27,7 +27,26 @@ pub(crate) fn for_words(command: Command, words: &[OsString]) -> Command {
 /// Returns the command with the overview and with examples of all commands.
 pub(crate) fn complete(command: Command) -> Command {
     let overview = overview::text(&command, crate::output::width());
+    let options = long_options(&command);
+    let command = command.mut_subcommand("team", |team| {
+        team.mut_subcommand("run", |run| without_shared(run, &options))
+    });
     examples::added(command).override_help(overview)
+}
+
+/// Returns a command that shows only the best known of the options it shares with `posse`.
+fn without_shared(command: Command, shared: &[String]) -> Command {
+    let is_rare = |long: &str| shared.iter().any(|it| it == long) && !overview::has(long);
+    let command = command.mut_args(|it| {
+        let hide = it.get_long().is_some_and(is_rare) || it.is_hide_set();
+        it.hide(hide)
+    });
+    command.after_help("All options that `posse help run` lists can be given, too.")
+}
+
+fn long_options(command: &Command) -> Vec<String> {
+    let options = command.get_arguments().filter_map(clap::Arg::get_long);
+    options.map(str::to_owned).collect()
 }
 
 /// Returns the help of `posse` with all flags, but without the commands.

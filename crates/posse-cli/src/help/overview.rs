@@ -74,6 +74,13 @@ const GROUP: usize = 8;
 const NAME: usize = 10;
 const FLAG: usize = 24;
 
+/// Returns true if the overview has an option with this long name.
+pub(super) fn has(long: &str) -> bool {
+    let long = format!("--{long}");
+    let words = |(flag, _): &(&str, &str)| flag.split(' ').any(|word| word == long);
+    FLAGS.iter().any(words)
+}
+
 /// Returns the overview in lines of this width.
 pub(super) fn text(command: &Command, width: Option<usize>) -> StyledStr {
     let width = width.unwrap_or(USUAL).clamp(40, USUAL);

@@ -44,6 +44,12 @@ fn the_overview_fits_a_screen_and_nothing_is_lost() {
         assert!(all.contains(flag), "{flag}: {all}");
     }
     assert!(!all.contains("scripted-model  "), "{all}");
+    let team = told(&["team", "run", "--help"]);
+    assert!(team.lines().count() < 80, "{team}");
+    for words in ["--another", "--permission-mode", "posse help run"] {
+        assert!(team.contains(words), "{words}: {team}");
+    }
+    assert!(!team.contains("--background-wait"), "{team}");
 }
 
 #[test]
