@@ -57,6 +57,11 @@ pub(crate) fn broken_for_stderr(line: &str) -> String {
     }
 }
 
+/// Returns a line, broken at words if stdout is a terminal.
+pub(crate) fn broken_for_stdout(line: &str) -> String {
+    width().map_or_else(|| line.to_owned(), |widest| wrapped(line, widest))
+}
+
 /// Writes a line about progress, only if stderr is a terminal.
 pub(crate) fn say_to_person(line: &str) {
     if io::stderr().is_terminal() {

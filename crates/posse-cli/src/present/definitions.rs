@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::definitions::{DefinitionSet, HasName, Remark, Severity, WatchedSources};
 use crate::error::{Advised, FAILED};
-use crate::output::{json_line, print, say_to_person};
+use crate::output::{broken_for_stdout, json_line, print, say_to_person};
 
 /// Checks the definitions at `paths`, or all that are read here, and reports about them.
 pub(crate) fn check<S: WatchedSources>(
@@ -110,7 +110,8 @@ pub(crate) fn report<T: HasName>(
         for remark in &remarks {
             let (place, weight) = (remark.place(cwd), remark.weight.as_str());
             let reason = crate::output::tame(&remark.reason);
-            print(format!("{place}: {weight}: {reason}\n").as_bytes())?;
+            let line = broken_for_stdout(&format!("{place}: {weight}: {reason}"));
+            print(format!("{line}\n").as_bytes())?;
         }
         let counts = [(errors, "error"), (warnings, "warning"), (notes, "note")];
         let counts = counts.map(|(count, what)| counted(count, what)).join(", ");

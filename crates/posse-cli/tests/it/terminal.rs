@@ -303,6 +303,26 @@ fn what_to_do_next_is_broken_at_words_and_can_be_pasted() {
     );
 }
 
+#[test]
+fn remarks_about_definitions_are_broken_at_words() {
+    let project = Project::new("terminal-remarks", "");
+    std::fs::create_dir_all(project.file(".posse/teams")).unwrap();
+    let team =
+        "description = \"d\"\n[roles.dev]\nprompt = \"p\"\npermission_mode = \"acceptEdits\"\n";
+    std::fs::write(project.file(".posse/teams/few.toml"), team).unwrap();
+    let lines = "posse team check few; echo code $?";
+    let screen = Terminal::with(&project, (60, 20), lines).sees("code 0");
+    let said: Vec<&str> = screen.lines().collect();
+    assert_eq!(
+        said[..2],
+        [
+            ".posse/teams/few.toml: note: role dev: `acceptEdits` is more",
+            "  than the session's mode allows, so that its members work",
+        ],
+        "{screen}"
+    );
+}
+
 /// Thinks for a while, and answers.
 const THINKS: &str = r#"
 [[rule]]
