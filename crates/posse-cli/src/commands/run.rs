@@ -183,6 +183,7 @@ impl RunCommand {
         Ok(RunJob {
             config: self.run_config(given),
             first: FirstInput::Words(words),
+            starting: None,
             board: None,
         })
     }

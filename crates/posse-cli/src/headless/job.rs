@@ -1,5 +1,6 @@
 //! Runs a job: opens the agent, sends the first command, and returns the exit code.
 
+use std::fs::File;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,8 @@ use std::time::Duration;
 use posse_port::clock::SystemClock;
 use posse_port::store::{Page, QuestionFilter, Store};
 use posse_protocol::{
-    AgentId, Command, ContentBlock, Event, Name, Outcome, PermissionMode, RealmId, TeamPlan,
+    AgentId, Command, ContentBlock, Event, EventKind, Name, Outcome, PermissionMode, RealmId,
+    TeamPlan,
 };
 use posse_runtime::live::handle::Agent;
 use posse_runtime::live::setup::Approver;
@@ -56,6 +58,8 @@ const READS_STATE: &str = "CLAUDE_CODE_SDK_READS_SESSION_STATE";
 pub(crate) struct RunJob {
     pub(crate) config: RunConfig,
     pub(crate) first: FirstInput,
+    /// A lock that is held until the first entry is stored.
+    pub(crate) starting: Option<File>,
     /// Shows everybody at work to a person at the terminal, until that person leaves.
     pub(crate) board: Option<OpenBoard>,
 }
@@ -208,6 +212,7 @@ pub(crate) async fn work(
     let RunJob {
         mut config,
         first,
+        mut starting,
         board,
     } = job;
     let listening = options.by_lines();
@@ -302,7 +307,7 @@ pub(crate) async fn work(
     let JobCaller {
         writer,
         mut signals,
-        watches,
+        mut watches,
     } = match caller {
         Some(caller) => caller,
         None => JobCaller {
@@ -321,7 +326,12 @@ pub(crate) async fn work(
         spending,
         rules,
         callbacks: listening.then_some(asked_back),
-        watches,
+        watches: Box::new(move |event| {
+            if matches!(event.kind, EventKind::Entry(_)) {
+                starting.take();
+            }
+            watches(event);
+        }),
     };
     let agent = (handle, &mut events);
     let peer = (writer, &mut signals);

@@ -86,6 +86,7 @@ async fn work(
     let job = RunJob {
         config,
         first: FirstInput::Words(Some(vec![ContentBlock::text(prompt)])),
+        starting: None,
         board: None,
     };
     let (writer, items) = OutputWriter::to_caller();

@@ -1,10 +1,14 @@
 //! Teams of a directory: listed, not started twice, and deleted by name.
 
+use std::cell::RefCell;
+use std::fs::File;
+use std::process::{Child, Stdio};
+
 use serde_json::{Value, json};
 
 use crate::binary::{stderr, stdout};
 use crate::team::{lines, refused, succeed};
-use crate::team_run::{HELD, LINES, Listening, project};
+use crate::team_run::{HELD, LINES, Listening, project, until};
 
 // proves TE-14 (part: once)
 #[test]
@@ -60,6 +64,56 @@ fn a_team_that_runs_here_is_listed_and_not_started_again() {
     assert!(
         states.contains("mend  done ") && states.contains("mend  stopped "),
         "{states}"
+    );
+}
+
+// proves TE-14 (part: once)
+#[test]
+fn of_starts_at_the_same_moment_one_runs() {
+    let project = project("team-at-once", HELD);
+    // All of them have found no team before the first one can go on.
+    let gate = File::open(project.file("")).unwrap();
+    gate.lock().unwrap();
+    let start = |_| {
+        let mut posse = project.posse(&["team", "run", "mend", "make it work"]);
+        let posse = posse.stdout(Stdio::piped()).stderr(Stdio::piped());
+        posse.spawn().unwrap()
+    };
+    let open: Vec<Child> = (0..4).map(start).collect();
+    until("all have come to the lock", || {
+        let waits = |posse: &Child| {
+            let files = std::fs::read_dir(format!("/proc/{}/fd", posse.id())).unwrap();
+            let here = project.file("").canonicalize().unwrap();
+            files
+                .filter_map(|file| std::fs::read_link(file.unwrap().path()).ok())
+                .any(|file| file == here)
+        };
+        open.iter().all(waits)
+    });
+    drop(gate);
+    let ended = RefCell::new(Vec::new());
+    let left = RefCell::new(open);
+    until("three of four have ended", || {
+        let (mut left, mut ended) = (left.borrow_mut(), ended.borrow_mut());
+        for at in (0..left.len()).rev() {
+            if left[at].try_wait().unwrap().is_some() {
+                ended.push(left.remove(at).wait_with_output().unwrap());
+            }
+        }
+        ended.len() >= 3
+    });
+    for output in ended.into_inner() {
+        let said = stderr(&output);
+        assert!(said.contains("already runs in this directory"), "{said}");
+        assert_eq!(output.status.code(), Some(1), "{said}");
+    }
+    for mut running in left.into_inner() {
+        running.kill().unwrap();
+        running.wait().unwrap();
+    }
+    assert_eq!(
+        lines(&project, &["team", "list", "--all", "--json"]).len(),
+        1
     );
 }
 

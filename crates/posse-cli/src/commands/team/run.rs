@@ -87,6 +87,7 @@ impl RunTeam {
                 stdin::prompt(goal.as_deref(), self.resume.is_none(), BinaryInput::Refused)?
             }
         };
+        let mut starting = None;
         let (mut config, first) = match resumed {
             Some(ResumedTeam {
                 left: true,
@@ -121,6 +122,11 @@ impl RunTeam {
                     what: "there is no goal".into(),
                     advice: format!("posse team run {} \"fix the failing tests\"", self.name),
                 })?;
+                if !self.another {
+                    // Again, since a goal may have been typed for a while.
+                    let first = running::become_first(&store, &self.name);
+                    starting = crate::config::runtime()?.block_on(first)?;
+                }
                 let known = self.declared(given.clone())?;
                 let lead = self.lead(&known, &given)?;
                 let TeamDeclaration { name, plan, .. } = known.definition;
@@ -149,6 +155,7 @@ impl RunTeam {
         Ok(RunJob {
             config,
             first,
+            starting,
             board: shows_board.then_some(show_board as OpenBoard),
         })
     }
