@@ -14,6 +14,7 @@ pub mod conformance;
 mod control;
 mod conversation;
 mod fault;
+pub mod limits;
 mod models;
 mod openai;
 pub mod pace;
