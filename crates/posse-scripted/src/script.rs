@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde::Deserialize;
 
+use crate::limits::settings::{LimitSettings, LimitsProblem, RawLimits, RawOutage};
 use crate::template::{TemplateError, TextTemplate};
 
 /// Why a script cannot be used.
@@ -23,6 +24,16 @@ pub enum ScriptError {
         rule: String,
         /// What is wrong.
         what: RuleProblem,
+    },
+    /// A table about limits or an outage says something that makes no sense.
+    #[error("{table} {number}: {what}")]
+    Limits {
+        /// The table's name.
+        table: &'static str,
+        /// Its number among tables of that name, from 1.
+        number: usize,
+        /// What is wrong.
+        what: LimitsProblem,
     },
 }
 
@@ -65,6 +76,7 @@ pub enum RuleProblem {
 #[derive(Debug, Default)]
 pub struct Script {
     pub(crate) rules: Vec<ScriptRule>,
+    pub(crate) limits: LimitSettings,
 }
 
 /// The script that runs when none is given: it greets, and repeats what it is told.
@@ -81,13 +93,43 @@ impl Script {
             .map(|(n, rule)| ScriptRule::check(n, rule, &raw.pace));
         Ok(Self {
             rules: rules.collect::<Result<_, _>>()?,
+            limits: check_limits(raw.limits, raw.outage)?,
         })
+    }
+
+    /// Returns its limits and outages.
+    pub fn limits(&self) -> &LimitSettings {
+        &self.limits
     }
 
     /// The script that runs when none is given.
     pub fn built_in() -> Result<Self, ScriptError> {
         Self::parse(BUILT_IN)
     }
+}
+
+fn check_limits(
+    tables: Vec<RawLimits>,
+    outages: Vec<RawOutage>,
+) -> Result<LimitSettings, ScriptError> {
+    let wrong = |table, index| {
+        move |what| ScriptError::Limits {
+            table,
+            number: index + 1,
+            what,
+        }
+    };
+    let mut checked = Vec::new();
+    for (index, table) in tables.into_iter().enumerate() {
+        let table = table.check(&checked).map_err(wrong("limits", index))?;
+        checked.push(table);
+    }
+    let outages = outages
+        .into_iter()
+        .enumerate()
+        .map(|(index, outage)| outage.check().map_err(wrong("outage", index)));
+    let outages = outages.collect::<Result<_, _>>()?;
+    Ok(LimitSettings::new(checked, outages))
 }
 
 #[derive(Deserialize)]
@@ -97,6 +139,10 @@ struct RawScript {
     pace: RawPace,
     #[serde(default)]
     rule: Vec<RawRule>,
+    #[serde(default)]
+    limits: Vec<RawLimits>,
+    #[serde(default)]
+    outage: Vec<RawOutage>,
 }
 
 #[derive(Default, Deserialize)]
@@ -395,5 +441,66 @@ mod tests {
         );
         assert!(check("[[rule]]\nreply = [{ text = '{{nope}}' }]").contains("`nope`"));
         assert!(check("[[rule]]\nwehn = {}").contains("unknown field `wehn`"));
+    }
+
+    #[test]
+    fn errors_name_the_table_of_limits_or_outages() {
+        let check = |text: &str| Script::parse(text).unwrap_err().to_string();
+        let limits = |text: &str| check(&format!("[[limits]]\n{text}"));
+        assert_eq!(
+            limits("model = 'claude-*'"),
+            "limits 1: it limits nothing; add `requests_per_minute`, `input_tokens_per_minute`, \
+             `output_tokens_per_minute`, `tokens_per_minute` or `concurrency`"
+        );
+        let range = "must be from 1 to 1,000,000,000,000";
+        assert_eq!(
+            [
+                limits("requests_per_minute = 0"),
+                limits("requests_per_minute = 1\ninput_tokens_per_minute = 2000000000000"),
+                limits("tokens_per_minute = 5\ntokens_burst = 0"),
+                limits("concurrency = 0"),
+            ],
+            [
+                format!("limits 1: `requests_per_minute` {range}"),
+                format!("limits 1: `input_tokens_per_minute` {range}"),
+                format!("limits 1: `tokens_burst` {range}"),
+                format!("limits 1: `concurrency` {range}"),
+            ]
+        );
+        assert_eq!(
+            limits("concurrency = 1\noutput_tokens_burst = 5"),
+            "limits 1: `output_tokens_burst` belongs to `output_tokens_per_minute`, which is missing"
+        );
+        for wrong in ["'soon'", "-1", "86401", "1.5"] {
+            assert_eq!(
+                limits(&format!("concurrency = 1\nretry_after = {wrong}")),
+                "limits 1: `retry_after` must be true, false or a number of seconds up to 86,400"
+            );
+        }
+        assert_eq!(
+            limits("concurrency = 1\n[[limits]]\nmodel = '*'\nconcurrency = 2"),
+            "limits 2: limits 1 has the same `account` and `model`"
+        );
+        assert!(limits("requests_per_minute = -1").contains("expected u64"));
+        assert!(limits("rpm = 5").contains("unknown field `rpm`"));
+
+        let outage = |text: &str| check(&format!("[[outage]]\nfrom_ms = 5\n{text}"));
+        assert_eq!(
+            [
+                outage("for_ms = 0\nstatus = 529"),
+                outage("for_ms = 1"),
+                outage("for_ms = 1\nstatus = 529\nrefuse = true"),
+                outage("for_ms = 1\nstatus = 400"),
+                outage("for_ms = 1\nrefuse = true\nretry_after = 1"),
+            ],
+            [
+                "outage 1: `for_ms` must be at least 1",
+                "outage 1: an outage has either `status` or `refuse = true`",
+                "outage 1: an outage has either `status` or `refuse = true`",
+                "outage 1: 400 is not the status of an outage; use 429, or 500 to 599",
+                "outage 1: `retry_after` belongs to `status`",
+            ]
+        );
+        assert!(outage("status = 529").contains("missing field `for_ms`"));
     }
 }
