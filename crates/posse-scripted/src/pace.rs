@@ -4,12 +4,15 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The source of the server's time.
 pub trait Pace: Send + Sync {
     /// Returns the time since a fixed start.
     fn now(&self) -> Duration;
+
+    /// Returns the time of day, which advances with [`now`](Pace::now).
+    fn wall(&self) -> SystemTime;
 
     /// Completes once [`now`](Pace::now) has advanced by `duration`.
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -34,9 +37,19 @@ impl Default for SystemPace {
     }
 }
 
+impl SystemPace {
+    fn ahead(&self) -> Duration {
+        Duration::from_millis(self.ahead_ms.load(Ordering::Relaxed))
+    }
+}
+
 impl Pace for SystemPace {
     fn now(&self) -> Duration {
-        self.start.elapsed() + Duration::from_millis(self.ahead_ms.load(Ordering::Relaxed))
+        self.start.elapsed() + self.ahead()
+    }
+
+    fn wall(&self) -> SystemTime {
+        SystemTime::now() + self.ahead()
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the server's clock")]

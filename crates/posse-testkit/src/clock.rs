@@ -153,6 +153,10 @@ impl Pace for TestClock {
         self.state().now
     }
 
+    fn wall(&self) -> SystemTime {
+        Clock::wall(self)
+    }
+
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         self.register(duration)
     }
