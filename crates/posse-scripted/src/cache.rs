@@ -25,9 +25,12 @@ pub(crate) struct Billing {
     pub(crate) write_1h: u64,
 }
 
-/// Entries that become readable when the reply begins.
+/// What a request does to the cache once it is admitted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ticket {
+    /// The entry that it reads, and when.
+    read: Option<(u64, Duration)>,
+    /// Entries that become readable when the reply begins.
     writes: Vec<(u64, CacheTtl, Duration)>,
 }
 
@@ -65,7 +68,7 @@ fn lifetime(ttl: CacheTtl) -> Duration {
 impl PromptCache {
     /// Bills `prefix` by its marks. `minimum` is the smallest prefix that the model caches.
     pub(crate) fn bill(
-        &mut self,
+        &self,
         prefix: &RequestPrefix,
         minimum: u64,
         now: Duration,
@@ -83,10 +86,10 @@ impl PromptCache {
                     .find(|&at| self.is_readable(&positions[at], minimum, now))
             })
             .max();
-        if let Some(at) = hit {
-            self.refresh(positions[at].hash, now);
-        }
-        let mut ticket = Ticket::default();
+        let mut ticket = Ticket {
+            read: hit.map(|at| (positions[at].hash, now)),
+            writes: Vec::new(),
+        };
         let mut write = [hit.map_or(0, |at| positions[at].tokens); 2];
         for &mark in &marks {
             let Position {
@@ -116,7 +119,7 @@ impl PromptCache {
 
     /// Returns the tokens of the longest cached prefix, for providers that cache without marks.
     pub(crate) fn bill_unmarked(
-        &mut self,
+        &self,
         prefix: &RequestPrefix,
         minimum: u64,
         now: Duration,
@@ -131,11 +134,21 @@ impl PromptCache {
         (
             read,
             Ticket {
+                read: None,
                 writes: large
                     .map(|at| (at.hash, CacheTtl::FiveMinutes, now))
                     .collect(),
             },
         )
+    }
+
+    /// Renews the entry that a request reads, because it was admitted.
+    pub(crate) fn renew(&mut self, ticket: &Ticket) {
+        let read = ticket.read;
+        let entry = read.and_then(|(hash, at)| Some((self.entries.get_mut(&hash)?, at)));
+        if let Some((entry, at)) = entry {
+            entry.expires = entry.expires.max(at + lifetime(entry.ttl));
+        }
     }
 
     /// Makes a request's writes readable, because its reply has begun.
@@ -167,12 +180,6 @@ impl PromptCache {
                 .entries
                 .get(&position.hash)
                 .is_some_and(|entry| entry.expires > now)
-    }
-
-    fn refresh(&mut self, hash: u64, now: Duration) {
-        if let Some(entry) = self.entries.get_mut(&hash) {
-            entry.expires = entry.expires.max(now + lifetime(entry.ttl));
-        }
     }
 
     /// Remembers the prompt of the reply `id`, for explaining the misses of the next one.
@@ -266,6 +273,7 @@ mod tests {
 
     fn bill(cache: &mut PromptCache, prefix: &RequestPrefix, now: u64) -> [u64; 4] {
         let (billing, ticket) = cache.bill(prefix, MINIMUM, Duration::from_secs(now));
+        cache.renew(&ticket);
         cache.begin(&ticket);
         [
             billing.read,
@@ -346,6 +354,16 @@ mod tests {
             [of(4), 0, of(7) - of(4), of(9) - of(7)],
             "the hour lives"
         );
+    }
+
+    #[test]
+    fn a_request_that_is_not_admitted_renews_nothing() {
+        let cache = &mut PromptCache::default();
+        let three = prompt("x", 3, &[(2, "5m")]);
+        bill(cache, &three, 0);
+        let (refused, _) = cache.bill(&three, MINIMUM, Duration::from_secs(299));
+        assert_eq!(refused.read, three.tokens());
+        assert_eq!(bill(cache, &three, 300)[0], 0, "expired");
     }
 
     #[test]

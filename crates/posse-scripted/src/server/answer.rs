@@ -227,6 +227,7 @@ impl Exchange<'_> {
             let now = self.shared.pace.now();
             cache.sweep(now);
             let (billing, ticket) = cache.bill(&request.prefix, request.model.cache_minimum, now);
+            cache.renew(&ticket);
             let asked = request
                 .body
                 .get("diagnostics")
