@@ -43,6 +43,7 @@ impl ApiRefusal {
         let kind = match self.status {
             400 | 404 | 409 | 413 => "invalid_request_error",
             401 => "authentication_error",
+            429 if self.kind == "tokens" => "tokens",
             429 => "requests",
             _ => "server_error",
         };

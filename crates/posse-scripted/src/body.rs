@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::Frame;
 
+use crate::admitted::AdmittedRequest;
 use crate::pace::Pace;
 use crate::record::{Outcome, Record};
 
@@ -35,6 +36,7 @@ pub(crate) struct PlayedBody {
     /// Tells the connection to reset instead of closing.
     reset: Arc<AtomicBool>,
     entry: Option<(Arc<Record>, u64)>,
+    admitted: Option<AdmittedRequest>,
     /// What was sent had a chance to leave before the connection breaks.
     flushed: bool,
 }
@@ -47,6 +49,7 @@ impl PlayedBody {
             pace,
             reset,
             entry: None,
+            admitted: None,
             flushed: false,
         }
     }
@@ -57,7 +60,14 @@ impl PlayedBody {
         self
     }
 
+    /// Keeps a request in flight until the body ends.
+    pub(crate) fn keep(&mut self, admitted: AdmittedRequest) {
+        self.admitted = Some(admitted);
+    }
+
     fn note(&mut self, outcome: Outcome) {
+        // Settled first: who sees in the record that it has ended may ask again.
+        self.admitted = None;
         if let Some((record, number)) = self.entry.take() {
             let now = self.pace.now().as_micros() as u64;
             record.update(number, |request| {

@@ -6,6 +6,7 @@
 //!
 //! [`Server`] is the whole of it; [`Script`] is what it answers.
 
+mod admitted;
 mod anthropic;
 mod api_error;
 mod body;

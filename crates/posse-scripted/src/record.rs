@@ -8,6 +8,8 @@ use posse_protocol::Usage;
 use serde::Serialize;
 use tokio::sync::watch;
 
+use crate::limits::Verdict;
+
 /// Maximum number of recorded requests; older ones are dropped.
 const MOST_REQUESTS: usize = 100_000;
 /// Maximum size of their bodies.
@@ -37,6 +39,10 @@ pub struct Recorded {
     pub status: u16,
     /// The rule that answered.
     pub rule: Option<String>,
+    /// The account that asked, as summaries name it; none if the limits were not asked.
+    pub account: Option<String>,
+    /// How it stood to the limits; none if they were not asked.
+    pub verdict: Option<Verdict>,
     /// What was billed.
     pub usage: Option<Usage>,
     /// How the answer ended.

@@ -17,6 +17,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::cache::PromptCache;
+use crate::limits::RateLimiter;
 use crate::pace::{Pace, SystemPace};
 use crate::pick::Play;
 use crate::record::{Record, Recorded};
@@ -64,6 +65,7 @@ pub(crate) struct ServerState {
     /// None in sink mode.
     pub(crate) play: Option<Mutex<Play>>,
     pub(crate) cache: Mutex<PromptCache>,
+    pub(crate) limiter: Arc<Mutex<RateLimiter>>,
     pub(crate) record: Arc<Record>,
     pub(crate) pace: Arc<dyn Pace>,
     /// Asks whoever accepts connections to refuse them for a while, and to say when the door is
@@ -81,9 +83,12 @@ impl ServerState {
         pace: Arc<dyn Pace>,
         refuse: mpsc::Sender<(Duration, oneshot::Sender<()>)>,
     ) -> Self {
-        let play = match mode {
-            Mode::Play(script) => Some(Mutex::new(Play::new(script))),
-            Mode::Sink => None,
+        let (limiter, play) = match mode {
+            Mode::Play(script) => {
+                let limiter = RateLimiter::new(script.limits().clone());
+                (limiter, Some(Mutex::new(Play::new(script))))
+            }
+            Mode::Sink => (RateLimiter::default(), None),
         };
         let run = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -91,6 +96,7 @@ impl ServerState {
         Self {
             play,
             cache: Mutex::default(),
+            limiter: Arc::new(Mutex::new(limiter)),
             record: Arc::default(),
             pace,
             refuse,
@@ -110,6 +116,10 @@ impl ServerState {
 
     pub(crate) fn cache(&self) -> std::sync::MutexGuard<'_, PromptCache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn limiter(&self) -> std::sync::MutexGuard<'_, RateLimiter> {
+        self.limiter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Closes the door for a while; ends when it is shut.

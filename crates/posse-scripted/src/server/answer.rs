@@ -1,10 +1,13 @@
 //! One request, from its head to the response.
 
+mod admit;
+mod limit_headers;
+
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,6 +19,7 @@ use posse_protocol::Usage;
 use serde_json::{Value, json};
 
 use super::ServerState;
+use crate::admitted::AdmittedRequest;
 use crate::api_error::{ApiRefusal, kind_of};
 use crate::body::{BodyStep, PlayedBody};
 use crate::cache::Ticket;
@@ -47,9 +51,12 @@ struct Exchange<'a> {
     shared: &'a Arc<ServerState>,
     reset: &'a Arc<AtomicBool>,
     headers: &'a HeaderMap,
+    arrived: Duration,
     number: u64,
     id: String,
     api: Api,
+    /// The model whose limits were asked.
+    limited_model: OnceLock<String>,
 }
 
 pub(super) async fn answer(
@@ -94,9 +101,11 @@ pub(super) async fn answer(
         });
     }
     // Recorded before it is judged, so that refused requests can be looked at as well.
+    let arrived = shared.pace.now();
     let number = record(
         &shared,
         connection,
+        arrived,
         &head,
         body.as_ref().map_or_else(|_| Bytes::new(), Bytes::clone),
     );
@@ -104,21 +113,30 @@ pub(super) async fn answer(
         shared: &shared,
         reset: &reset,
         headers: &head.headers,
+        arrived,
         number,
         id: shared.next_id(),
         api,
+        limited_model: OnceLock::new(),
     };
-    let response = match body {
+    let mut response = match body {
         Err(refusal) => exchange.refuse(&refusal, &[]),
         Ok(body) => exchange.route(&head.method, path, &body).await?,
     };
+    exchange.tell_limits(&mut response);
     shared.record.update(number, |request| {
         request.status = response.status().as_u16()
     });
     Ok(response)
 }
 
-fn record(shared: &ServerState, connection: u64, head: &http::request::Parts, body: Bytes) -> u64 {
+fn record(
+    shared: &ServerState,
+    connection: u64,
+    arrived: Duration,
+    head: &http::request::Parts,
+    body: Bytes,
+) -> u64 {
     let secret = |name: &str| matches!(name, "authorization" | "x-api-key");
     let headers = head
         .headers
@@ -128,7 +146,7 @@ fn record(shared: &ServerState, connection: u64, head: &http::request::Parts, bo
     shared.record.add(Recorded {
         number: 0,
         connection,
-        at_us: shared.pace.now().as_micros() as u64,
+        at_us: arrived.as_micros() as u64,
         ended_us: None,
         method: head.method.to_string(),
         path: head.uri.path().to_owned(),
@@ -138,6 +156,8 @@ fn record(shared: &ServerState, connection: u64, head: &http::request::Parts, bo
         body,
         status: 0,
         rule: None,
+        account: None,
+        verdict: None,
         usage: None,
         outcome: Outcome::Open,
     })
@@ -151,6 +171,11 @@ impl Exchange<'_> {
         body: &[u8],
     ) -> Result<Response<PlayedBody>, io::Error> {
         let refused = |refusal: ApiRefusal| Ok(self.refuse(&refusal, &[]));
+        let asks =
+            method == Method::POST && matches!(path, "/v1/messages" | "/v1/chat/completions");
+        if !asks && let Some(response) = self.outage()? {
+            return Ok(response);
+        }
         match (method.as_str(), path) {
             ("POST", "/v1/messages") => match self.read_messages(body) {
                 Ok(request) => self.messages(&request).await,
@@ -207,6 +232,18 @@ impl Exchange<'_> {
         &self,
         request: &anthropic::AnthropicRequest,
     ) -> Result<Response<PlayedBody>, io::Error> {
+        let (billing, ticket) = {
+            let mut cache = self.shared.cache();
+            let now = self.shared.pace.now();
+            cache.sweep(now);
+            cache.bill(&request.prefix, request.model.cache_minimum, now)
+        };
+        // What is read from the cache does not count.
+        let counted = billing.input + billing.write_5m + billing.write_1h;
+        let admitted = match self.admit(request.model.id, counted)? {
+            ControlFlow::Continue(admitted) => admitted,
+            ControlFlow::Break(response) => return Ok(response),
+        };
         let answer = match self
             .decide(|text| request.conversation(self.headers, text))
             .await?
@@ -222,11 +259,8 @@ impl Exchange<'_> {
             return Ok(self.refuse(&refusal, &[]));
         }
         let (id, model) = (format!("msg_{}", self.id), request.model.id);
-        let (billing, ticket, diagnostics) = {
+        let diagnostics = {
             let mut cache = self.shared.cache();
-            let now = self.shared.pace.now();
-            cache.sweep(now);
-            let (billing, ticket) = cache.bill(&request.prefix, request.model.cache_minimum, now);
             cache.renew(&ticket);
             let asked = request
                 .body
@@ -237,7 +271,7 @@ impl Exchange<'_> {
                 None => Value::Null,
             });
             cache.remember(&id, model, &request.prefix);
-            (billing, ticket, reason)
+            reason
         };
         let reply = anthropic::AnthropicReply::new(id, request, &answer, billing, diagnostics);
         let said = if request.streams() {
@@ -245,13 +279,26 @@ impl Exchange<'_> {
         } else {
             Said::Whole(reply.message())
         };
-        Ok(self.speak(&answer, &ticket, reply.usage(), said).await)
+        let usage = reply.usage();
+        Ok(self.speak(&answer, admitted, &ticket, usage, said).await)
     }
 
     async fn chat(
         &self,
         request: &openai::OpenAiRequest,
     ) -> Result<Response<PlayedBody>, io::Error> {
+        let (cached, ticket) = {
+            let mut cache = self.shared.cache();
+            let now = self.shared.pace.now();
+            cache.sweep(now);
+            cache.bill_unmarked(&request.prefix, OPENAI_CACHE_MINIMUM, now)
+        };
+        // What was cached counts as well.
+        let model = request.body["model"].as_str().unwrap_or_default();
+        let admitted = match self.admit(model, request.prefix.tokens())? {
+            ControlFlow::Continue(admitted) => admitted,
+            ControlFlow::Break(response) => return Ok(response),
+        };
         let answer = match self
             .decide(|text| request.conversation(self.headers, text))
             .await?
@@ -259,19 +306,14 @@ impl Exchange<'_> {
             ControlFlow::Continue(answer) => answer,
             ControlFlow::Break(response) => return Ok(response),
         };
-        let now = self.shared.pace.now();
-        let (cached, ticket) = {
-            let mut cache = self.shared.cache();
-            cache.sweep(now);
-            cache.bill_unmarked(&request.prefix, OPENAI_CACHE_MINIMUM, now)
-        };
         let reply = openai::OpenAiReply::new(self.id.clone(), request, &answer, cached);
         let said = if request.streams() {
             Said::Stream(reply.events())
         } else {
             Said::Whole(reply.completion())
         };
-        Ok(self.speak(&answer, &ticket, reply.usage(), said).await)
+        let usage = reply.usage();
+        Ok(self.speak(&answer, admitted, &ticket, usage, said).await)
     }
 
     /// Returns what the script says, or the response that leaves nothing to say.
@@ -376,10 +418,7 @@ impl Exchange<'_> {
                 .header(
                     "anthropic-organization-id",
                     "00000000-0000-4000-8000-000000000000",
-                )
-                .header("anthropic-ratelimit-requests-limit", "4000")
-                .header("anthropic-ratelimit-requests-remaining", "3999")
-                .header("anthropic-ratelimit-requests-reset", "2026-11-15T00:00:00Z"),
+                ),
             Api::OpenAi => builder.header("x-request-id", format!("req_{}", self.id)),
         }
     }
@@ -418,6 +457,7 @@ impl Exchange<'_> {
     async fn speak(
         &self,
         answer: &PickedAnswer,
+        mut admitted: AdmittedRequest,
         ticket: &Ticket,
         usage: Usage,
         said: Said,
@@ -427,8 +467,9 @@ impl Exchange<'_> {
         self.shared
             .record
             .update(self.number, |request| request.usage = Some(usage));
+        admitted.answered(usage.output);
         let fault = answer.fault.as_ref();
-        match said {
+        let mut response = match said {
             Said::Whole(body) => self.finish(
                 self.json_builder(),
                 fault::play_whole(body.to_string(), fault),
@@ -440,7 +481,9 @@ impl Exchange<'_> {
                     .header("cache-control", "no-cache");
                 self.finish(builder, fault::play(events, answer.tokens_per_s, fault))
             }
-        }
+        };
+        response.body_mut().keep(admitted);
+        response
     }
 
     fn finish(
