@@ -1,0 +1,6 @@
+//! The server over HTTP, on a clock that advances only when told to.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
+
+mod client;
+mod limits;
