@@ -11,6 +11,7 @@ use crate::server::ServerState;
 
 /// Answers
 /// - `GET requests?since=N`: the recorded requests as JSON,
+/// - `GET limits`: what each account and model did, and what their limits are,
 /// - `GET wait?count=N&since=N`: the same, once there have been `count`,
 /// - `POST clock` `{"advance_ms": N}`: moves the server's clock ahead.
 pub(crate) async fn answer(
@@ -37,6 +38,11 @@ pub(crate) async fn answer(
             shared.record.wait_for(number("count")).await;
             respond(StatusCode::OK, &recorded(number("since")))
         }
+        (&Method::GET, "limits") => {
+            let summary = shared.limiter().summary(shared.pace.now());
+            let summary = serde_json::to_value(summary).unwrap_or_default();
+            respond(StatusCode::OK, &summary)
+        }
         (&Method::POST, "clock") => {
             let asked: Value = serde_json::from_slice(body).unwrap_or_default();
             let Some(ahead) = asked["advance_ms"].as_u64() else {
@@ -53,7 +59,7 @@ pub(crate) async fn answer(
         }
         _ => respond(
             StatusCode::NOT_FOUND,
-            &json!({"error": "requests, wait, clock"}),
+            &json!({"error": "requests, limits, wait, clock"}),
         ),
     }
 }

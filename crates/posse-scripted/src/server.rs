@@ -17,7 +17,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::cache::PromptCache;
-use crate::limits::RateLimiter;
+use crate::limits::{PairSummary, RateLimiter};
 use crate::pace::{Pace, SystemPace};
 use crate::pick::Play;
 use crate::record::{Record, Recorded};
@@ -167,6 +167,11 @@ impl Server {
     /// Returns the requests it has had.
     pub fn requests(&self) -> Vec<Recorded> {
         self.shared.record.since(0)
+    }
+
+    /// Returns what each account and model did with its limits.
+    pub fn limits(&self) -> Vec<PairSummary> {
+        self.shared.limiter().summary(self.shared.pace.now())
     }
 
     /// Ends once it has had `count` requests.

@@ -110,6 +110,12 @@ impl Client {
         })
     }
 
+    pub(crate) async fn get(&mut self, path: &str) -> hyper::Result<Answer> {
+        let request = Request::get(path).header("x-api-key", "any");
+        let request = request.header("anthropic-version", "2026-10-21");
+        self.send(request.body(Full::default()).unwrap()).await
+    }
+
     /// Sends a request of the Messages API.
     pub(crate) async fn messages(&mut self, account: &str, body: &Value) -> hyper::Result<Answer> {
         let request = Request::post("/v1/messages")

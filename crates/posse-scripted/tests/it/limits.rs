@@ -1,7 +1,9 @@
 //! Limits over HTTP: statuses, headers, and the record.
 
+use posse_scripted::Server;
 use posse_scripted::limits::{LimitKind, Verdict};
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use crate::client::{Client, play, prompt};
 
@@ -184,4 +186,72 @@ async fn a_refused_request_uses_no_rule_and_an_invalid_one_no_limit() {
     let within = Some(Verdict::Within);
     let over = Some(Verdict::Over(LimitKind::Requests));
     assert_eq!(verdicts, [None, None, within, over, within]);
+}
+
+/// Completes once `count` requests of the only account and model are in flight.
+async fn in_flight(server: &Server, count: u64) {
+    while server.limits().first().map_or(0, |pair| pair.in_flight) != count {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_in_flight_until_its_answer_has_ended_or_its_client_has_left() {
+    let (server, pace) = play(
+        "[[limits]]\nconcurrency = 2\n\
+         [[rule]]\ntimes = 2\ndelay_ms = 1000\nreply = [{ text = 'late' }]\n\
+         [[rule]]\nreply = [{ text = 'at once' }]",
+    );
+    let mut asking = JoinSet::new();
+    let mut ask = async || {
+        let mut client = Client::connect(&server).await.unwrap();
+        asking.spawn(async move { client.ask("a").await.unwrap().status })
+    };
+    let (leaver, _) = (ask().await, ask().await);
+    in_flight(&server, 2).await;
+    let client = &mut Client::connect(&server).await.unwrap();
+    let over = client.ask("a").await.unwrap();
+    assert_eq!((over.status, over.header("retry-after")), (429, None));
+    leaver.abort();
+    in_flight(&server, 1).await;
+    assert_eq!(client.ask("a").await.unwrap().status, 200);
+    pace.advance_ms(1_000);
+    assert!(asking.join_next().await.unwrap().is_err(), "it has left");
+    assert_eq!(asking.join_next().await.unwrap().unwrap(), 200);
+    in_flight(&server, 0).await;
+    let summary = client.get("/_scripted/limits").await.unwrap();
+    let expected = json!([{
+        "account": "account-1", "model": "claude-opus-5-5", "elapsed_us": 1_000_000,
+        "within": 3, "over": {"concurrency": 1}, "held": 0, "outage": 0,
+        "in_flight": 0, "concurrency": 2, "limits": {},
+    }]);
+    assert_eq!(summary.body, expected);
+}
+
+#[tokio::test]
+async fn a_summary_tells_what_was_used_and_what_could_have_been() {
+    let (server, pace) = play(LIMITED);
+    let client = &mut Client::connect(&server).await.unwrap();
+    for _ in 0..3 {
+        client.ask("a").await.unwrap();
+    }
+    pace.advance_ms(1_200);
+    client.ask("b").await.unwrap();
+    let summary = client.get("/_scripted/limits").await.unwrap();
+    let limits = json!({
+        "requests": {"per_minute": 50, "burst": 2, "level": 1, "used": 2, "allowed": 3},
+        "input_tokens": {
+            "per_minute": 6000, "burst": 6000, "level": 6000, "used": 22, "allowed": 6120,
+        },
+        "output_tokens": {
+            "per_minute": 600, "burst": 600, "level": 600, "used": 10, "allowed": 612,
+        },
+    });
+    let expected = json!({
+        "account": "a", "model": "claude-opus-5-5", "elapsed_us": 1_200_000,
+        "within": 2, "over": {"requests": 1}, "held": 0, "outage": 0,
+        "in_flight": 0, "concurrency": null, "limits": limits,
+    });
+    assert_eq!(summary.body[0], expected);
+    assert_eq!(summary.body[1]["account"], "account-2");
 }
