@@ -17,7 +17,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::cache::PromptCache;
-use crate::limits::{PairSummary, RateLimiter};
+use crate::limits::{PairSummary, RateLimiter, Reaction};
 use crate::pace::{Pace, SystemPace};
 use crate::pick::Play;
 use crate::record::{Record, Recorded};
@@ -122,6 +122,14 @@ impl ServerState {
         self.limiter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns how long connections are refused from now on, if an outage says so.
+    fn refuses_connections(&self) -> Option<Duration> {
+        match self.limiter().outage(self.pace.now()) {
+            Some((Reaction::Disconnect, left)) => Some(left),
+            _ => None,
+        }
+    }
+
     /// Closes the door for a while; ends when it is shut.
     pub(crate) async fn refuse_for(&self, duration: Duration) {
         let (shut, is_shut) = oneshot::channel();
@@ -203,7 +211,11 @@ impl Door {
                 biased;
                 () = self.stop.cancelled() => return,
                 Some((duration, shut)) = self.refusals.recv() => {
-                    let Ok(door) = self.shut_for(duration, shut).await else { return };
+                    let tell = move || {
+                        // The request that asked may be gone.
+                        let _ = shut.send(());
+                    };
+                    let Ok(door) = self.shut_for(duration, tell).await else { return };
                     self = door;
                 }
                 accepted = self.listener.accept() => {
@@ -212,20 +224,27 @@ impl Door {
                         self.shared.pace.sleep(Duration::from_millis(50)).await;
                         continue;
                     };
+                    if let Some(left) = self.shared.refuses_connections() {
+                        // Accepted already, it can only be reset. Those after it are refused.
+                        let _ = stream.set_zero_linger();
+                        let Ok(door) = self.shut_for(left, move || drop(stream)).await else { return };
+                        self = door;
+                        continue;
+                    }
                     tasks.spawn(connection(stream, Arc::clone(&self.shared), self.stop.clone()));
                 }
             }
         }
     }
 
-    /// Refuses connections for a while. An error means that somebody took the port meanwhile.
-    async fn shut_for(self, duration: Duration, shut: oneshot::Sender<()>) -> io::Result<Self> {
+    /// Refuses connections for a while; calls `on_shut` once it does. An error means that somebody
+    /// took the port meanwhile.
+    async fn shut_for(self, duration: Duration, on_shut: impl FnOnce()) -> io::Result<Self> {
         let address = self.listener.local_addr()?;
         drop(self.listener);
         // Begun before the answer, so that a test that advances the clock next ends this sleep.
         let waking = self.shared.pace.sleep(duration);
-        // The request that asked may be gone.
-        let _ = shut.send(());
+        on_shut();
         tokio::select! {
             () = waking => {}
             () = self.stop.cancelled() => {}

@@ -4,3 +4,4 @@
 
 mod client;
 mod limits;
+mod outages;
