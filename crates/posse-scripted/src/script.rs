@@ -427,6 +427,17 @@ mod tests {
     }
 
     #[test]
+    fn the_examples_of_the_manual_are_scripts() {
+        let manual = include_str!("../../../docs/scripted-model.md");
+        let blocks = manual.split("```toml\n").skip(1);
+        let examples: Vec<&str> = blocks.filter_map(|rest| rest.split("```").next()).collect();
+        assert_eq!(examples.len(), 5);
+        for example in examples {
+            assert!(Script::parse(example).is_ok(), "{example}");
+        }
+    }
+
+    #[test]
     fn errors_name_the_rule() {
         let check = |text: &str| Script::parse(text).unwrap_err().to_string();
         assert_eq!(
