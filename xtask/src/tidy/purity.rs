@@ -8,6 +8,7 @@ const PURE: &[(&str, &str)] = &[
     ("posse-runtime", "prompt"),
     ("posse-runtime", "definition"),
     ("posse-runtime", "history"),
+    ("posse-scripted", "limits"),
 ];
 
 /// Modules of these names only decide, wherever they are.
