@@ -3,8 +3,10 @@
 usage: anthropic_sdk.py URL CONFORMANCE_JSONL URL_OF_BUILT_IN_SCRIPT
 """
 
+import datetime
 import json
 import sys
+import time
 import urllib.request
 
 import anthropic
@@ -131,6 +133,35 @@ def errors():
         raise AssertionError("the error inside the stream was not seen")
 
 
+def limits():
+    limited = client.with_options(api_key="limited", max_retries=0)
+    options = {"model": MODEL, "max_tokens": 99, "messages": [{"role": "user", "content": "text within limits"}]}
+    for left in ("1", "0"):
+        headers = limited.messages.with_raw_response.create(**options).headers
+        assert headers["anthropic-ratelimit-requests-limit"] == "2", headers
+        assert headers["anthropic-ratelimit-requests-remaining"] == left, headers
+        for kind in ("requests", "tokens", "input-tokens", "output-tokens"):
+            reset = datetime.datetime.fromisoformat(headers[f"anthropic-ratelimit-{kind}-reset"])
+            assert abs(reset.timestamp() - time.time()) <= 62, headers
+    for _ in ("over", "held"):
+        try:
+            limited.messages.create(**options)
+        except anthropic.RateLimitError as error:
+            assert error.body["error"]["type"] == "rate_limit_error", error
+            assert 0 < int(error.response.headers["retry-after"]) <= 30, error.response.headers
+        else:
+            raise AssertionError("it was not refused")
+        # Later than a request that was on its way when the first one was refused.
+        body = json.dumps({"advance_ms": 100}).encode()
+        urllib.request.urlopen(urllib.request.Request(f"{URL}/_scripted/clock", data=body)).close()
+    verdicts = [request["verdict"] for request in requests_about("text within limits")]
+    assert verdicts == ["within", "within", {"over": "requests"}, "held"], verdicts
+    with urllib.request.urlopen(f"{URL}/_scripted/limits") as response:
+        pair = next(pair for pair in json.load(response) if pair["account"] == "limited")
+    assert (pair["within"], pair["over"], pair["held"]) == (2, {"requests": 1}, 1), pair
+    assert pair["limits"]["requests"]["used"] == 2 and pair["limits"]["requests"]["allowed"] >= 2, pair
+
+
 def bad_requests():
     """Each conformance request that must be refused is, through the package, with the right class."""
     kinds = {400: anthropic.BadRequestError, 401: anthropic.AuthenticationError, 404: anthropic.NotFoundError}
@@ -164,7 +195,7 @@ def bad_requests():
     print(f"{refused} bad requests refused")
 
 
-for part in (replies, thinking, tools, counting_and_models, errors):
+for part in (replies, thinking, tools, counting_and_models, errors, limits):
     part()
     print(part.__name__, "ok")
 client = anthropic.Anthropic(base_url=sys.argv[3], api_key="test")

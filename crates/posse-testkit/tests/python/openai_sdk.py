@@ -85,6 +85,34 @@ def errors():
     assert "claude-opus-5-5" in [model.id for model in client.models.list()]
 
 
-for part in (replies, tools, errors):
+def limits():
+    limited = client.with_options(api_key="limited", max_retries=0)
+    options = {"model": "any-model", "messages": [{"role": "user", "content": "text within limits"}]}
+    for left in ("1", "0"):
+        headers = limited.chat.completions.with_raw_response.create(**options).headers
+        assert headers["x-ratelimit-limit-requests"] == "2", headers
+        assert headers["x-ratelimit-remaining-requests"] == left, headers
+        assert headers["x-ratelimit-limit-tokens"] == "66000", headers
+        assert headers["x-ratelimit-reset-requests"].endswith("s"), headers
+    for _ in ("over", "held"):
+        try:
+            limited.chat.completions.create(**options)
+        except openai.RateLimitError as error:
+            assert error.code == "rate_limit_exceeded" and error.type == "requests", error
+            assert 0 < int(error.response.headers["retry-after"]) <= 30, error.response.headers
+        else:
+            raise AssertionError("it was not refused")
+        # Later than a request that was on its way when the first one was refused.
+        body = json.dumps({"advance_ms": 100}).encode()
+        urllib.request.urlopen(urllib.request.Request(f"{URL}/_scripted/clock", data=body)).close()
+    verdicts = [request["verdict"] for request in requests_about("text within limits")]
+    assert verdicts == ["within", "within", {"over": "requests"}, "held"], verdicts
+    with urllib.request.urlopen(f"{URL}/_scripted/limits") as response:
+        pair = next(pair for pair in json.load(response) if pair["account"] == "limited")
+    assert (pair["within"], pair["over"], pair["held"]) == (2, {"requests": 1}, 1), pair
+    assert pair["limits"]["requests"]["used"] == 2 and pair["limits"]["requests"]["allowed"] >= 2, pair
+
+
+for part in (replies, tools, errors, limits):
     part()
     print(part.__name__, "ok")
