@@ -10,6 +10,7 @@ mod connection;
 mod decode;
 mod dialect;
 mod encoded_entries;
+mod governor;
 mod openai;
 mod preamble;
 pub mod price;

@@ -1,0 +1,4 @@
+//! The governor: one for all calls of a process. It lets requests pass in turn, account by account,
+//! so that none is sent beside what the provider allows.
+
+mod bucket;
