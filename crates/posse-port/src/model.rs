@@ -6,6 +6,7 @@
 
 mod definitions;
 mod error;
+mod standing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::BoxFuture;
 pub use definitions::definitions_as_text;
 pub use error::{ApiError, ApiErrorKind, Failure, ModelError};
+pub use standing::{CallPriority, CallWait, Lineage, Standing};
 
 /// Model names of a provider. The defaults suit a provider without short names.
 pub trait Names {
