@@ -2,3 +2,4 @@
 //! so that none is sent beside what the provider allows.
 
 mod bucket;
+mod queue;
