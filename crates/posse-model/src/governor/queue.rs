@@ -5,6 +5,9 @@
 //! tag is next. Who comes, or comes back after a pause, begins at the level's own time, so that
 //! nobody saves up turns. A member is forgotten as soon as its tag says nothing any more.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use posse_port::model::{CallPriority, Lineage};
