@@ -2,4 +2,6 @@
 //! so that none is sent beside what the provider allows.
 
 mod bucket;
+mod buckets;
+mod limits;
 mod queue;
