@@ -5,3 +5,4 @@ mod bucket;
 mod buckets;
 mod limits;
 mod queue;
+mod stop;

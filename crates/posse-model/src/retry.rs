@@ -25,6 +25,8 @@ pub struct RetryPolicy {
     pub longest_wait: Duration,
     /// Longest `retry-after` that is waited for; a longer one ends the call.
     pub longest_retry_after: Duration,
+    /// Longest outage that is waited for; a longer one ends the calls that wait.
+    pub longest_outage: Duration,
     /// Time without an event after which an attempt has stalled.
     pub stall: Duration,
     /// Returns a number between 0 and 1 that spreads the waits of many agents.
@@ -40,6 +42,7 @@ impl Default for RetryPolicy {
             first_wait: Duration::from_millis(500),
             longest_wait: Duration::from_secs(30),
             longest_retry_after: Duration::from_secs(300),
+            longest_outage: Duration::from_secs(900),
             stall: Duration::from_secs(600),
             random,
         }
@@ -60,14 +63,18 @@ impl RetryPolicy {
         if let Some(asked) = error.retry_after() {
             return (asked <= self.longest_retry_after).then_some(asked);
         }
+        Some(self.back_off(attempt))
+    }
+
+    /// Returns the wait after a number of failures in a row.
+    pub(crate) fn back_off(&self, failures: u32) -> Duration {
         // A shift by 32 would overflow; `longest_wait` applies much earlier.
-        let doubled = self.first_wait.saturating_mul(1 << (attempt - 1).min(16));
-        Some(
-            doubled
-                .min(self.longest_wait)
-                // Never longer than the limit: only up to a quarter is taken off.
-                .mul_f64(0.75 + 0.25 * (self.random)()),
-        )
+        let doubled = 1 << failures.saturating_sub(1).min(16);
+        self.first_wait
+            .saturating_mul(doubled)
+            .min(self.longest_wait)
+            // Never longer than the limit: only up to a quarter is taken off.
+            .mul_f64(0.75 + 0.25 * (self.random)())
     }
 }
 
