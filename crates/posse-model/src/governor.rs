@@ -6,3 +6,4 @@ mod buckets;
 mod limits;
 mod queue;
 mod stop;
+mod throttle;
