@@ -4,6 +4,9 @@
 //! A call asks, waits in the queue until [`Throttle::poll`] admits it, and is in flight until it is
 //! done. What the head of its response tells takes effect at once.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
