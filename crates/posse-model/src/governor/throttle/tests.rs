@@ -3,3 +3,4 @@
 mod provider;
 mod rules;
 mod simulation;
+mod storms;
