@@ -75,6 +75,14 @@ impl CacheTtl {
         }
     }
 
+    /// Returns how many tokens a call that is made now can read.
+    pub(crate) fn readable(&self, at_ms: i64) -> u64 {
+        let left = self
+            .left
+            .filter(|left| at_ms.saturating_sub(left.at_ms) < lifetime_ms(left.ttl));
+        left.map_or(0, |left| left.tokens)
+    }
+
     /// Notes a call, and returns what it missed of what was left.
     pub(crate) fn called(
         &mut self,

@@ -8,6 +8,8 @@ use crate::govern;
 /// Sums and results of a run so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Run {
+    /// True if it began with a prompt.
+    pub(crate) prompted: bool,
     /// Number of model calls.
     pub(crate) turns: u32,
     /// Number of tool calls.

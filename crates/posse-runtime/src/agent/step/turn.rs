@@ -18,7 +18,10 @@ use crate::prompt;
 /// Begins a run, with a prompt, with mail, or without either.
 pub(super) fn begin(machine: &mut Machine, decision: &mut Decision, words: Vec<ContentBlock>) {
     machine.attention = Attention::Awake;
-    machine.run = Run::default();
+    machine.run = Run {
+        prompted: !words.is_empty(),
+        ..Run::default()
+    };
     machine.repetition.clear();
     decision.after.push(Effect::Begin);
     next_turn(machine, decision, words);
