@@ -87,7 +87,7 @@ pub trait Model: Names + Send + Sync {
     /// Joins pieces into a request and splices in cache marks. Costs O(pieces), not O(bytes).
     fn body(&self, request: &Request<'_>) -> Body;
 
-    /// Sends `body` and reads the reply to its end, retrying retryable errors.
+    /// Sends `body` when it is its turn and reads the reply to its end, retrying retryable errors.
     ///
     /// Only a complete reply is returned. Dropping the future, or `call.cancel`, ends the stream at
     /// once; nothing continues in the background.
@@ -279,6 +279,10 @@ pub struct Attribution {
 pub struct Call<'a> {
     /// The request.
     pub body: Body,
+    /// The provider's id of the model, which has limits of its own.
+    pub model: &'a str,
+    /// Whose turn it is among the calls that wait for the account.
+    pub standing: &'a Standing,
     /// The agent that calls.
     pub attribution: &'a Attribution,
     /// Cancels the call.
@@ -314,11 +318,20 @@ pub enum ModelEvent<'a> {
     Retry {
         /// Number of the attempt that failed, from 1.
         attempt: u32,
-        /// Delay before the next attempt.
+        /// Delay before the next attempt, as far as it is known.
         wait: Duration,
         /// The cause.
         error: &'a ModelError,
     },
+    /// The attempt waits in the account's queue.
+    Waiting {
+        /// The cause.
+        why: CallWait,
+        /// Time until the account is asked again, if it is known. Other calls may be first.
+        wait: Option<Duration>,
+    },
+    /// The wait is over and the attempt is sent.
+    Admitted,
 }
 
 /// A complete reply.

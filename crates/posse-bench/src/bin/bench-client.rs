@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use posse_model::RetryPolicy;
 use posse_port::clock::SystemClock;
-use posse_port::model::{Attribution, Call, Model, Preamble, Request, Thinking};
+use posse_port::model::{Attribution, Call, Model, Preamble, Request, Standing, Thinking};
 use posse_protocol::Message;
 use posse_testkit::{bare, scripted};
 use tokio::task::JoinSet;
@@ -70,6 +70,8 @@ async fn ours(url: &str, text: &str, streams: u32) -> Result<u32, Failed> {
             let (attribution, cancel) = (Attribution::default(), CancellationToken::new());
             let call = Call {
                 body,
+                model: "claude-opus-5",
+                standing: &Standing::default(),
                 attribution: &attribution,
                 cancel: &cancel,
                 on: &mut |_| {},

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use posse_port::model::{
-    Attribution, Call, Failure, ModelEvent, Preamble, Reply, Request, Thinking,
+    Attribution, Call, CallPriority, Failure, ModelEvent, Preamble, Reply, Request, Standing,
+    Thinking,
 };
 use posse_port::price::Prices;
 use posse_protocol::{ContentBlock, Cost, Message, StopReason, Usage};
@@ -100,9 +101,15 @@ impl AskModelCommand {
             previous: None,
         });
         let (attribution, cancel) = (Attribution::default(), CancellationToken::new());
+        let standing = Standing {
+            priority: CallPriority::Person,
+            ..Standing::default()
+        };
         let mut on = |event: ModelEvent<'_>| shown.event(event, &cancel);
         let call = Call {
             body,
+            model: &chosen.name,
+            standing: &standing,
             attribution: &attribution,
             cancel: &cancel,
             on: &mut on,

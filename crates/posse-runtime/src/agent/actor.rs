@@ -45,7 +45,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use posse_port::BoxFuture;
 use posse_port::Ports;
 use posse_port::clock::Clock;
-use posse_port::model::{Attribution, Encoded, Preamble};
+use posse_port::model::{Attribution, Encoded, Lineage, Preamble};
 use posse_port::store::{
     AgentState, Birth, CallKey, Charge, Epoch, MailFilter, Page, Segment, StoreError,
 };
@@ -194,6 +194,8 @@ impl Role {
 pub(crate) struct Prefix {
     /// Sent with every call: which agent of which session makes it.
     pub(crate) attribution: Arc<Attribution>,
+    /// Whose share of the account its calls use.
+    pub(crate) lineage: Lineage,
     /// Encoded system prompt and tools, with the model.
     pub(crate) preamble: Encoded,
     /// The one that it was born with.

@@ -18,7 +18,7 @@ use crate::agent::call_cost::CallReservation;
 use crate::govern::{CacheWarmup, WarmupLead};
 use crate::live::session_events::SessionEvents;
 use crate::live::viewers::Audience;
-use posse_port::model::{Attribution, Body, Call, Failure, Model, ModelEvent, Reply};
+use posse_port::model::{Attribution, Body, Call, Failure, Model, ModelEvent, Reply, Standing};
 use posse_port::tool::{LiveOutput, OutputViewers};
 
 /// Sends an agent's events.
@@ -34,8 +34,8 @@ pub(crate) struct EventSink {
     pub(crate) stop: CancellationToken,
     /// True for a sub-agent: of those the front end gets only events that concern others.
     pub(crate) below: bool,
-    /// True while a model call waits for its next attempt.
-    pub(crate) retries: Arc<AtomicBool>,
+    /// True while a model call waits for the provider: for its turn, or for its next attempt.
+    pub(crate) waits: Arc<AtomicBool>,
 }
 
 impl EventSink {
@@ -111,6 +111,15 @@ fn concerns_others(kind: &EventKind) -> bool {
     )
 }
 
+/// A call of an agent, without those who listen.
+pub(crate) struct AgentCall<'a> {
+    pub(crate) body: Body,
+    pub(crate) model: &'a str,
+    pub(crate) standing: &'a Standing,
+    pub(crate) attribution: &'a Attribution,
+    pub(crate) cancel: &'a CancellationToken,
+}
+
 /// Forwards a reply while it arrives.
 pub(crate) struct ReplyStream {
     sink: EventSink,
@@ -145,20 +154,20 @@ impl ReplyStream {
     /// Makes a call and sends what arrives. Parts that arrive together are sent together.
     pub(crate) async fn follow(
         &mut self,
-        model: &dyn Model,
-        body: Body,
-        attribution: &Attribution,
-        cancel: &CancellationToken,
+        api: &dyn Model,
+        call: AgentCall<'_>,
     ) -> Result<Reply, Failure> {
         // A mutex, because the callback and the poll below both need it; they never run at the same
         // time.
         let arriving = Mutex::new(self);
         let held = || arriving.lock().unwrap_or_else(PoisonError::into_inner);
         let mut on = |event: ModelEvent<'_>| held().on(event);
-        let mut calling = model.call(Call {
-            body,
-            attribution,
-            cancel,
+        let mut calling = api.call(Call {
+            body: call.body,
+            model: call.model,
+            standing: call.standing,
+            attribution: call.attribution,
+            cancel: call.cancel,
             on: &mut on,
         });
         let result = poll_fn(|context| {
@@ -189,11 +198,14 @@ impl ReplyStream {
                 queue.retain(|kind| matches!(kind, EventKind::Retry(_)));
             }
         }
-        if !self.sink.below || self.sink.audience.wants(detail(is_retry)) {
-            push(&mut self.fresh, told(event));
+        if let Some(told) = told(event)
+            && (!self.sink.below || self.sink.audience.wants(detail(is_retry)))
+        {
+            push(&mut self.fresh, told);
         }
-        if self.sink.retries.swap(is_retry, Ordering::AcqRel) != is_retry {
-            let now = match is_retry {
+        let waits = is_retry || matches!(event, ModelEvent::Waiting { .. });
+        if self.sink.waits.swap(waits, Ordering::AcqRel) != waits {
+            let now = match waits {
                 true => Activity::Waiting(WaitReason::Rate),
                 false => Activity::Working,
             };
@@ -224,7 +236,7 @@ impl ReplyStream {
 
     /// Sends the rest, waiting for room.
     async fn finish(&mut self) {
-        self.sink.retries.store(false, Ordering::Release);
+        self.sink.waits.store(false, Ordering::Release);
         for kind in std::mem::take(&mut self.waiting) {
             self.sink.tell_front_end(kind).await;
         }
@@ -268,9 +280,9 @@ impl WarmupOutcome {
     }
 }
 
-/// Returns the event for front ends.
-fn told(event: ModelEvent<'_>) -> EventKind {
-    EventKind::Delta(match event {
+/// Returns the event for front ends; none for what they see as the agent's state.
+fn told(event: ModelEvent<'_>) -> Option<EventKind> {
+    Some(EventKind::Delta(match event {
         ModelEvent::Started { model } => Delta::Started {
             model: model.to_owned(),
         },
@@ -288,11 +300,12 @@ fn told(event: ModelEvent<'_>) -> EventKind {
             error,
         } => {
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-            return EventKind::Retry(Retry {
+            return Some(EventKind::Retry(Retry {
                 attempt,
                 wait_ms,
                 fault: Fault::from(error),
-            });
+            }));
         }
-    })
+        ModelEvent::Waiting { .. } | ModelEvent::Admitted => return None,
+    }))
 }

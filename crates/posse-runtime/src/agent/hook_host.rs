@@ -109,7 +109,7 @@ impl HookHost {
                 events: session.events.clone(),
                 stop: CancellationToken::new(),
                 below: false,
-                retries: Arc::default(),
+                waits: Arc::default(),
             },
             session: session.root,
             sub_agent: None,

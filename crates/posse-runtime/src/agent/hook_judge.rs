@@ -6,7 +6,7 @@ use std::time::Duration;
 use posse_permission::Rights;
 use posse_port::Ports;
 use posse_port::hooks::{HookFailure, HookReturn};
-use posse_port::model::{Attribution, Encoded, Preamble, Thinking, Ttl};
+use posse_port::model::{Attribution, Encoded, Preamble, Standing, Thinking, Ttl};
 use posse_port::store::Charge;
 use posse_port::tool::{KnownFiles, Toolbox};
 use tokio_util::sync::CancellationToken;
@@ -32,6 +32,8 @@ pub(crate) struct HookJudge {
     pub(crate) ports: Ports,
     /// Attribution of the agent.
     pub(crate) attribution: Arc<Attribution>,
+    /// Whose turn it is when the agent itself calls.
+    pub(crate) standing: Standing,
     /// The account that pays.
     pub(crate) account: Account,
     /// The agent's model.
@@ -125,6 +127,11 @@ impl HookJudge {
             history: prefix.history,
             open: Vec::new(),
             attribution: Arc::clone(&self.attribution),
+            standing: Standing {
+                // What the agent has cached is of use for its own conversation only.
+                cached: if own { self.standing.cached } else { 0 },
+                ..self.standing.clone()
+            },
             model,
             previous: prefix.previous,
             account: self.account.clone(),

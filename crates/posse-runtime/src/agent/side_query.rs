@@ -19,7 +19,7 @@ use crate::history::request_size::RequestSize;
 use posse_port::Ports;
 use posse_port::model::{
     Attribution, BreakpointPosition, CacheBreakpoint, Call, Encoded, Failure, ModelError,
-    ModelEvent, Reply, Request, Ttl,
+    ModelEvent, Reply, Request, Standing, Ttl,
 };
 use posse_port::store::Charge;
 
@@ -41,6 +41,8 @@ pub(crate) struct SideQuery {
     pub(crate) open: Vec<String>,
     /// Attribution of the agent.
     pub(crate) attribution: Arc<Attribution>,
+    /// Whose turn it is when it waits for the account.
+    pub(crate) standing: Standing,
     /// The model's name.
     pub(crate) model: String,
     /// The provider's id of the last reply.
@@ -224,6 +226,8 @@ impl SideQuery {
         let result = model
             .call(Call {
                 body,
+                model: &self.model,
+                standing: &self.standing,
                 attribution,
                 cancel: &cancel,
                 on: &mut on,

@@ -3,10 +3,11 @@
 //! Assembling is apart from starting so that what a dead process left open can be settled in
 //! between, before the agent does anything of its own.
 
+use std::iter::successors;
 use std::sync::Arc;
 
 use posse_permission::Rights;
-use posse_port::model::{Attribution, Effort, Encoded, Model, ModelChoice, Preamble};
+use posse_port::model::{Attribution, Effort, Encoded, Lineage, Model, ModelChoice, Preamble};
 use posse_port::store::{Birth, Segment, StoreError, Taken, Transcript};
 use posse_port::tool::{KnownFiles, Toolbox, Workspace};
 use posse_protocol::{AgentId, Command, PermissionMode};
@@ -457,6 +458,24 @@ pub(crate) fn assemble_sub(
     Some((assemble(factory, parts, seed, setup, kind), told))
 }
 
+/// Returns whose share of the account the calls of an agent use. Agents below a teammate use its.
+fn lineage(factory: &Factory, session: &Session, role: &Role, path: &str) -> Lineage {
+    let own = role
+        .teammate()
+        .map(|teammate| Arc::clone(&teammate.team_identity));
+    let above = successors(role.sub_agent().map(|sub| sub.parent), |agent| {
+        factory.registry.live_agent(*agent)?.parent
+    });
+    let mut teams = above.filter_map(|agent| factory.registry.live_agent(agent)?.teammate.clone());
+    Lineage {
+        session: session.root.to_string(),
+        team: own
+            .or_else(|| teams.next())
+            .map(|team_identity| team_identity.team.to_string()),
+        subtree: Lineage::subtree_of(path).to_owned(),
+    }
+}
+
 /// Puts the parts together. Everything that differs between kinds of agents is in `kind`.
 fn assemble(
     factory: &Arc<Factory>,
@@ -520,6 +539,7 @@ fn assemble(
             new_model(&ModelChoice { model, effort }, false),
         );
     }
+    let lineage = lineage(factory, &session, &role, &path);
     let attribution = Attribution {
         session: session.root.to_string(),
         agent: identity.agent.to_string(),
@@ -532,7 +552,7 @@ fn assemble(
         events: session.events.clone(),
         stop: stop.token.clone(),
         below: !role.is_main() && session.shown != Some(identity.agent),
-        retries: Arc::default(),
+        waits: Arc::default(),
     };
     Actor {
         alive,
@@ -547,6 +567,7 @@ fn assemble(
         birth,
         prefix: Prefix {
             attribution: Arc::new(attribution),
+            lineage,
             preamble,
             born,
             unborn,

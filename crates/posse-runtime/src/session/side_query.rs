@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use posse_permission::{Policy, Rights};
-use posse_port::model::{Attribution, Ttl};
+use posse_port::model::{Attribution, CallPriority, Lineage, Standing, Ttl};
 use posse_port::store::{AgentRecord, Charge, Op, Order, StoreError, Transcript};
 use posse_port::tool::{AgentMemory, KnownFiles, Toolbox, Workspace};
 use posse_protocol::{AgentId, PermissionMode, ReplyFacts};
@@ -151,6 +151,16 @@ async fn run_query(
         .map(|live_agent| live_agent.account.clone());
     let account =
         account.unwrap_or_else(|| Account::session(Budgets::default(), factory.ports.clock.now()));
+    let attribution = attribution(factory, record).await?;
+    let standing = Standing {
+        lineage: Lineage {
+            session: attribution.session.clone(),
+            team: None,
+            subtree: Lineage::subtree_of(&attribution.path).to_owned(),
+        },
+        priority: CallPriority::Person,
+        cached: 0,
+    };
     let query = SideQuery {
         ports: factory.ports.clone(),
         preamble: current_preamble(transcript).clone(),
@@ -160,7 +170,8 @@ async fn run_query(
             .iter()
             .map(|call| call.id.clone())
             .collect(),
-        attribution: Arc::new(attribution(factory, record).await?),
+        attribution: Arc::new(attribution),
+        standing,
         model: record.model.clone(),
         previous: last_reply(transcript),
         account,

@@ -7,7 +7,7 @@ use posse_model::RetryPolicy;
 use posse_port::clock::Clock;
 use posse_port::model::{
     Attribution, Body, CacheBreakpoint, Call, Encoded, Failure, Model, ModelError, ModelEvent,
-    Preamble, Reply, Request, Thinking,
+    Preamble, Reply, Request, Standing, Thinking,
 };
 use posse_protocol::{Message, RawJson, ToolSpec};
 use posse_testkit::TestClock;
@@ -107,6 +107,8 @@ pub(crate) async fn call(model: &dyn Model, clock: &TestClock, body: Body) -> Ru
     let result = {
         let call = Call {
             body,
+            model: "claude-opus-5",
+            standing: &Standing::default(),
             attribution: &attribution,
             cancel: &cancel,
             on: &mut on,

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use posse_model::RetryPolicy;
-use posse_port::model::{ApiErrorKind, Attribution, Call, Model, ModelError, ModelEvent};
+use posse_port::model::{
+    ApiErrorKind, Attribution, Call, Model, ModelError, ModelEvent, Standing,
+};
 use posse_scripted::{Outcome, Server};
 use posse_testkit::{TestClock, scripted};
 use tokio_util::sync::CancellationToken;
@@ -184,6 +186,8 @@ async fn a_refused_connection_is_tried_until_somebody_listens() {
     };
     let call = Call {
         body,
+        model: "claude-opus-5",
+        standing: &Standing::default(),
         attribution: &attribution,
         cancel: &cancel,
         on: &mut on,
@@ -241,6 +245,8 @@ async fn stall(policy: RetryPolicy, fault: &str, stalls: u32, begun: bool) -> (R
     };
     let call = Call {
         body,
+        model: "claude-opus-5",
+        standing: &Standing::default(),
         attribution: &attribution,
         cancel: &cancel,
         on: &mut on,
@@ -357,6 +363,8 @@ async fn cancelled(
     };
     let call = Call {
         body,
+        model: "claude-opus-5",
+        standing: &Standing::default(),
         attribution: &attribution,
         cancel: &cancel,
         on: &mut on,

@@ -49,7 +49,7 @@ pub(super) fn introduce(actor: &Actor, work: &mut Work) {
 fn activity(actor: &Actor, work: &Work) -> Activity {
     match &work.model {
         ModelWork::Queued { why, .. } => return Activity::Waiting(*why),
-        _ if actor.sink.retries.load(Ordering::Acquire) => {
+        _ if actor.sink.waits.load(Ordering::Acquire) => {
             return Activity::Waiting(WaitReason::Rate);
         }
         _ => {}
