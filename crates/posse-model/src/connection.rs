@@ -1,4 +1,5 @@
-//! Sends a request and follows its reply: single attempts, and the loop that retries them.
+//! Sends a request and follows its reply: single attempts, and the loop that retries them. The
+//! governor lets each attempt pass.
 
 mod rope_body;
 
@@ -14,13 +15,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::address::is_local;
 use crate::dialect::{Assembly, Dialect, Listener, garbled};
-use crate::retry::RetryPolicy;
+use crate::governor::{Account, AccountKey, Ask, Governor, Permit};
+use crate::response::retry_after;
+use crate::retry::Tries;
 use crate::sse::Decoder;
 
 /// Maximum size of an error's body that is read.
 const ERROR_BODY_LIMIT: usize = 64 << 10;
 /// Maximum time to wait for an error's body.
 const ERROR_BODY_WAIT: Duration = Duration::from_secs(5);
+
+/// Bytes of a request that are about one token.
+const TOKEN_BYTES: usize = 4;
 
 /// No reply is this large; a stream that exceeds it is garbled.
 const REPLY_LIMIT: u64 = 64 << 20;
@@ -86,17 +92,12 @@ pub struct Connection {
     http: reqwest::Client,
     base_url: Arc<str>,
     auth: (HeaderName, HeaderValue),
-    clock: Arc<dyn Clock>,
-    policy: RetryPolicy,
+    governor: Governor,
 }
 
 impl Connection {
-    /// Prepares to call `endpoint`. Nothing is sent yet.
-    pub fn new(
-        endpoint: &Endpoint,
-        clock: Arc<dyn Clock>,
-        policy: RetryPolicy,
-    ) -> Result<Self, SetupError> {
+    /// Prepares to call `endpoint` whenever `governor` lets a request pass. Nothing is sent yet.
+    pub fn new(endpoint: &Endpoint, governor: Governor) -> Result<Self, SetupError> {
         let bad_url = || SetupError::BadUrl {
             url: endpoint.base_url.clone(),
         };
@@ -111,8 +112,7 @@ impl Connection {
             http,
             base_url,
             auth,
-            clock,
-            policy,
+            governor,
         })
     }
 
@@ -120,18 +120,42 @@ impl Connection {
     pub(crate) async fn call<D: Dialect>(
         &self,
         dialect: &D,
-        call: Call<'_>,
+        mut call: Call<'_>,
     ) -> Result<Reply, Failure> {
-        let (mut wasted, mut stalls, mut attempt) = (Vec::new(), 0, 1);
+        let account = self.governor.account(AccountKey {
+            base_url: Arc::clone(&self.base_url),
+            auth: self.auth.clone(),
+            model: call.model.to_owned(),
+        });
+        let policy = self.governor.policy();
+        let (mut wasted, mut tries, mut attempts) = (Vec::new(), Tries::default(), 0);
+        let mut ask = Ask {
+            standing: call.standing,
+            prompt: (call.body.len() / TOKEN_BYTES) as u64,
+            wait: Duration::ZERO,
+            place: None,
+        };
         loop {
-            let failed = match self
-                .attempt(dialect, &call.body, call.attribution, call.cancel, call.on)
-                .await
-            {
+            let permit = match pass(&account, ask, call.cancel, call.on).await {
+                Ok(permit) => permit,
+                Err(error) => {
+                    // The output of earlier attempts was already declared void.
+                    let finished = Vec::new();
+                    return Err(Failure {
+                        error,
+                        finished,
+                        spent: wasted,
+                        attempts,
+                    });
+                }
+            };
+            attempts += 1;
+            let failed = match self.attempt(dialect, &permit, &mut call).await {
                 Ok(reply) => {
+                    permit.replied(&reply.usage);
                     return Ok(Reply {
                         wasted,
-                        attempts: attempt,
+                        attempts,
                         ..reply
                     });
                 }
@@ -142,31 +166,23 @@ impl Connection {
                 finished,
                 spent,
             } = *failed;
+            let stop = permit.failed(&error, &spent);
             wasted.extend((spent != Usage::default()).then_some(spent));
-            stalls += u32::from(matches!(error, ModelError::Stalled { .. }));
-            let Some(wait) = self.policy.wait(&error, attempt, stalls) else {
+            let Some(wait) = tries.failed(&error, stop, policy) else {
                 return Err(Failure {
                     error,
                     finished,
                     spent: wasted,
-                    attempts: attempt,
+                    attempts,
                 });
             };
             (call.on)(ModelEvent::Retry {
-                attempt,
-                wait,
+                attempt: attempts,
+                wait: stop.map_or(wait, |stop| stop.wait),
                 error: &error,
             });
-            tokio::select! {
-                biased;
-                () = call.cancel.cancelled() => {
-                    // The output of the attempt was already declared void.
-                    let (error, finished) = (ModelError::Cancelled, Vec::new());
-                    return Err(Failure { error, finished, spent: wasted, attempts: attempt });
-                }
-                () = self.clock.sleep(wait) => {}
-            }
-            attempt += 1;
+            ask.wait = wait;
+            ask.place = stop.and_then(|stop| stop.place);
         }
     }
 
@@ -174,24 +190,30 @@ impl Connection {
     async fn attempt<D: Dialect>(
         &self,
         dialect: &D,
-        body: &Body,
-        attribution: &Attribution,
-        cancel: &CancellationToken,
-        on: Listener<'_>,
+        permit: &Permit,
+        call: &mut Call<'_>,
     ) -> Result<Reply, Box<Attempt>> {
-        let mut watch = Watch::new(&*self.clock, self.policy.stall, cancel);
+        let clock = &**self.governor.clock();
+        let mut watch = Watch::new(clock, self.governor.policy().stall, call.cancel);
+        let request = self.request(dialect, &call.body, call.attribution);
         let mut response = watch
-            .race(self.request(dialect, body, attribution).send())
+            .race(request.send())
             .await?
             .map_err(|error| self.send_error(error))?;
         watch.alive();
+        let limits = dialect.limits(response.headers());
+        // At once: what the head tells holds for all calls of the account.
+        permit.head(
+            response.status().as_u16(),
+            &limits,
+            retry_after(response.headers(), clock.wall()),
+        );
         if !response.status().is_success() {
             // A timer of its own: with the status known, an explanation is not worth the full
             // stall timeout.
-            let mut patience = Watch::new(&*self.clock, ERROR_BODY_WAIT, cancel);
+            let mut patience = Watch::new(clock, ERROR_BODY_WAIT, call.cancel);
             let body = error_body(&mut response, &mut patience).await?;
-            let now = self.clock.wall();
-            let error = dialect.error(response.status(), response.headers(), &body, now);
+            let error = dialect.error(response.status(), response.headers(), &body, clock.wall());
             return Err(ModelError::Api(Box::new(error)).into());
         }
         let kind = response
@@ -204,9 +226,8 @@ impl Connection {
             ))
             .into());
         }
-        let limits = dialect.limits(response.headers());
         let mut assembly = D::Assembly::default();
-        let followed = follow(&mut response, &mut assembly, &mut watch, on).await;
+        let followed = follow(&mut response, &mut assembly, &mut watch, call.on).await;
         match followed.and_then(|()| assembly.finish(limits)) {
             Ok(reply) => {
                 self.read_to_end(&mut response).await;
@@ -228,7 +249,7 @@ impl Connection {
         tokio::select! {
             biased;
             () = async { while let Ok(Some(_)) = response.chunk().await {} } => {}
-            () = self.clock.sleep(END_WAIT) => {}
+            () = self.governor.clock().sleep(END_WAIT) => {}
         }
     }
 
@@ -285,6 +306,28 @@ pub fn http_client(url: &str) -> Result<reqwest::Client, SetupError> {
         builder
     };
     Ok(builder.build()?)
+}
+
+/// Waits until the governor lets an attempt pass.
+async fn pass(
+    account: &Arc<Account>,
+    ask: Ask<'_>,
+    cancel: &CancellationToken,
+    on: Listener<'_>,
+) -> Result<Permit, ModelError> {
+    let mut waiter = account.ask(ask);
+    if let Some(permit) = waiter.at_once() {
+        return Ok(permit);
+    }
+    let (why, wait) = waiter.reason();
+    on(ModelEvent::Waiting { why, wait });
+    let permit = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(ModelError::Cancelled),
+        passed = waiter.passed() => passed?,
+    };
+    on(ModelEvent::Admitted);
+    Ok(permit)
 }
 
 /// A failed attempt, with what can be kept of it.

@@ -1,4 +1,8 @@
-//! When to retry, and how long to wait before.
+//! Whether a failed call is tried again, and how long it waits before for its own sake. What holds
+//! up all calls of an account is the governor's.
+
+#[cfg(test)]
+mod tests;
 
 use std::error::Error;
 use std::hash::{BuildHasher, RandomState};
@@ -8,11 +12,13 @@ use std::time::Duration;
 use posse_port::model::ModelError;
 
 use crate::address::is_local;
+use crate::governor::StopFacts;
 
 /// How often and how patiently a call is retried.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
-    /// Number of retries.
+    /// Number of retries for the call's own faults. Probes of an outage that goes on are not
+    /// counted.
     pub retries: u32,
     /// Number of retries if nothing listens at an address of this machine: no network can be to
     /// blame.
@@ -23,13 +29,13 @@ pub struct RetryPolicy {
     pub first_wait: Duration,
     /// Limit of doubling.
     pub longest_wait: Duration,
-    /// Longest `retry-after` that is waited for; a longer one ends the call.
+    /// Longest `retry-after` that is waited for; a longer one ends the calls that wait.
     pub longest_retry_after: Duration,
     /// Longest outage that is waited for; a longer one ends the calls that wait.
     pub longest_outage: Duration,
     /// Time without an event after which an attempt has stalled.
     pub stall: Duration,
-    /// Returns a number between 0 and 1 that spreads the waits of many agents.
+    /// Returns a number between 0 and 1 that spreads the waits of many processes.
     pub random: fn() -> f64,
 }
 
@@ -50,22 +56,6 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Returns the wait before the next attempt, if there is one. `attempt` counts from 1.
-    pub(crate) fn wait(&self, error: &ModelError, attempt: u32, stalls: u32) -> Option<Duration> {
-        let stalled_too_often =
-            matches!(error, ModelError::Stalled { .. }) && stalls > self.stall_retries;
-        let refused_too_often = is_refused_here(error) && attempt > self.refused_retries;
-        let is_too_often = stalled_too_often || refused_too_often;
-        if !error.retryable() || attempt > self.retries || is_too_often {
-            return None;
-        }
-        // The provider knows best when it can answer again, so its wait is not spread.
-        if let Some(asked) = error.retry_after() {
-            return (asked <= self.longest_retry_after).then_some(asked);
-        }
-        Some(self.back_off(attempt))
-    }
-
     /// Returns the wait after a number of failures in a row.
     pub(crate) fn back_off(&self, failures: u32) -> Duration {
         // A shift by 32 would overflow; `longest_wait` applies much earlier.
@@ -78,8 +68,54 @@ impl RetryPolicy {
     }
 }
 
+/// What a call has tried.
+#[derive(Debug, Default)]
+pub(crate) struct Tries {
+    /// Failures that count.
+    counted: u32,
+    /// Failures that were the call's own.
+    own: u32,
+    stalls: u32,
+    /// The stop that it has met last.
+    stop: Option<u64>,
+}
+
+impl Tries {
+    /// Counts a failure. Returns how long the call waits for its own sake before it asks again;
+    /// none if the failure is final. `stop` is set if the account was to blame.
+    pub(crate) fn failed(
+        &mut self,
+        error: &ModelError,
+        stop: Option<StopFacts>,
+        policy: &RetryPolicy,
+    ) -> Option<Duration> {
+        if !error.retryable() {
+            return None;
+        }
+        let wait = match stop {
+            Some(stop) if stop.too_long => return None,
+            Some(stop) => {
+                // Probes of one outage count once: an outage is nobody's fault.
+                self.counted += u32::from(self.stop.replace(stop.number) != Some(stop.number));
+                Duration::ZERO
+            }
+            None => {
+                self.counted += 1;
+                self.own += 1;
+                self.stalls += u32::from(matches!(error, ModelError::Stalled { .. }));
+                // The provider knows best when it can answer again, so its wait is not spread.
+                error
+                    .retry_after()
+                    .unwrap_or_else(|| policy.back_off(self.own))
+            }
+        };
+        let too_often = self.counted > policy.retries || self.stalls > policy.stall_retries;
+        (!too_often && wait <= policy.longest_retry_after).then_some(wait)
+    }
+}
+
 /// Returns true if nothing listens at an address of this machine.
-fn is_refused_here(error: &ModelError) -> bool {
+pub(crate) fn is_refused_here(error: &ModelError) -> bool {
     let ModelError::Connect { endpoint, source } = error else {
         return false;
     };
@@ -98,46 +134,4 @@ fn is_refused_here(error: &ModelError) -> bool {
 fn random() -> f64 {
     // 53 bits, which is the precision of an `f64`.
     (RandomState::new().hash_one(0_u8) >> 11) as f64 / (1_u64 << 53) as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waits_double_up_to_the_cap_and_spread() {
-        let policy = RetryPolicy {
-            random: || 1.0,
-            ..RetryPolicy::default()
-        };
-        let cut = ModelError::Cut {
-            received: 0,
-            source: None,
-        };
-        let waits: Vec<f64> = (1..=9)
-            .map_while(|n| policy.wait(&cut, n, 0))
-            .map(|wait| wait.as_secs_f64())
-            .collect();
-        assert_eq!(waits, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]);
-        let refused = |endpoint: &str| ModelError::Connect {
-            endpoint: endpoint.into(),
-            source: Box::new(io::Error::from(io::ErrorKind::ConnectionRefused)),
-        };
-        let tries = |endpoint| {
-            (1..=9)
-                .map_while(|n| policy.wait(&refused(endpoint), n, 0))
-                .count()
-        };
-        assert_eq!((tries("http://127.0.0.1:1"), tries("https://host")), (2, 8));
-        let least = RetryPolicy {
-            random: || 0.0,
-            ..policy
-        };
-        assert_eq!(least.wait(&cut, 1, 0), Some(Duration::from_millis(375)));
-        assert!(
-            (0..1000)
-                .map(|_| random())
-                .all(|number| (0.0..1.0).contains(&number))
-        );
-    }
 }

@@ -3,7 +3,9 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use posse_model::{Anthropic, ApiVersion, Auth, Connection, Endpoint, OpenAi, RetryPolicy};
+use posse_model::{
+    Anthropic, ApiVersion, Auth, Connection, Endpoint, Governor, OpenAi, RetryPolicy,
+};
 use posse_port::clock::Clock;
 use posse_scripted::{Script, Server, ServerOptions};
 
@@ -39,7 +41,7 @@ pub fn anthropic(
         auth: Auth::ApiKey("test".to_owned().into()),
     };
     Ok(Anthropic::new(
-        Connection::new(&endpoint, clock, policy)?,
+        Connection::new(&endpoint, Governor::new(clock, policy))?,
         ApiVersion::V2026,
     ))
 }
@@ -50,5 +52,6 @@ pub fn openai(url: &str, clock: Arc<dyn Clock>, policy: RetryPolicy) -> Result<O
         base_url: format!("{url}/v1"),
         auth: Auth::Bearer("test".to_owned().into()),
     };
-    Ok(OpenAi::new(Connection::new(&endpoint, clock, policy)?))
+    let governor = Governor::new(clock, policy);
+    Ok(OpenAi::new(Connection::new(&endpoint, governor)?))
 }

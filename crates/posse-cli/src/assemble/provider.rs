@@ -1,11 +1,12 @@
 //! Which model to call, where, and with which key.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use posse_model::price::PriceList;
 use posse_model::{
-    Anthropic, ApiVersion, Auth, Connection, Endpoint, OpenAi, RetryPolicy, SetupError,
+    Anthropic, ApiVersion, Auth, Connection, Endpoint, Governor, OpenAi, RetryPolicy, SetupError,
 };
 use posse_port::clock::SystemClock;
 use posse_port::model::Model;
@@ -62,6 +63,7 @@ pub(crate) fn impatient() -> RetryPolicy {
     RetryPolicy {
         // A quick failure is better than a minute of waiting.
         retries: 2,
+        longest_outage: Duration::from_secs(3),
         ..RetryPolicy::default()
     }
 }
@@ -258,7 +260,8 @@ impl ProviderArgs {
         let endpoint = settings.endpoint()?;
         let clock = Arc::new(SystemClock::default());
         let retries = policy.retries;
-        let connection = Connection::new(&endpoint, clock, policy)?;
+        // A process chooses its model once, so this is its only governor.
+        let connection = Connection::new(&endpoint, Governor::new(clock, policy))?;
         let model: Box<dyn Model> = match settings.provider {
             Provider::Anthropic => Box::new(Anthropic::new(connection, settings.version)),
             Provider::Openai => Box::new(OpenAi::new(connection)),

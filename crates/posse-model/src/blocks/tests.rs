@@ -7,7 +7,7 @@ use posse_port::model::{Model, Preamble, Thinking};
 use posse_protocol::{ContentBlock, Message, RawJson, Role, ToolContent, ToolSpec};
 
 use super::*;
-use crate::{Anthropic, ApiVersion, Auth, Connection, Endpoint, OpenAi, RetryPolicy};
+use crate::{Anthropic, ApiVersion, Auth, Connection, Endpoint, Governor, OpenAi, RetryPolicy};
 
 type DialectUnderTest<'a> = &'a dyn Model;
 
@@ -18,7 +18,8 @@ fn dialects() -> [Box<dyn Model>; 2] {
             Auth::ApiKey("test".to_owned().into()),
         );
         let clock = Arc::new(SystemClock::default());
-        Connection::new(&Endpoint { base_url, auth }, clock, RetryPolicy::default()).unwrap()
+        let governor = Governor::new(clock, RetryPolicy::default());
+        Connection::new(&Endpoint { base_url, auth }, governor).unwrap()
     };
     [
         Box::new(Anthropic::new(connection(), ApiVersion::V2026)),

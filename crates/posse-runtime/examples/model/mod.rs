@@ -4,7 +4,7 @@ use std::env;
 use std::error::Error;
 use std::sync::Arc;
 
-use posse_model::{Anthropic, ApiVersion, Auth, Connection, Endpoint, RetryPolicy};
+use posse_model::{Anthropic, ApiVersion, Auth, Connection, Endpoint, Governor, RetryPolicy};
 use posse_port::clock::SystemClock;
 
 /// Returns the model API that the environment names.
@@ -16,6 +16,7 @@ pub(crate) fn from_environment() -> Result<Anthropic, Box<dyn Error>> {
         auth: Auth::ApiKey(key.into()),
     };
     let clock = Arc::new(SystemClock::default());
-    let connection = Connection::new(&endpoint, clock, RetryPolicy::default())?;
+    let governor = Governor::new(clock, RetryPolicy::default());
+    let connection = Connection::new(&endpoint, governor)?;
     Ok(Anthropic::new(connection, ApiVersion::default()))
 }

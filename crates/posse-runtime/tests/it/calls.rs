@@ -129,8 +129,9 @@ pub(crate) async fn call(model: &dyn Model, clock: &TestClock, body: Body) -> Ru
 }
 
 /// What nobody should wait for: they run out only where a test makes them.
-pub(crate) const TIMEOUTS: [Duration; 3] = [
+pub(crate) const TIMEOUTS: [Duration; 4] = [
     Duration::from_secs(600),
+    Duration::from_secs(45),
     Duration::from_secs(5),
     Duration::from_millis(20),
 ];

@@ -3,9 +3,7 @@
 use std::time::{Duration, Instant};
 
 use posse_model::RetryPolicy;
-use posse_port::model::{
-    ApiErrorKind, Attribution, Call, Model, ModelError, ModelEvent, Standing,
-};
+use posse_port::model::{ApiErrorKind, Attribution, Call, Model, ModelError, ModelEvent, Standing};
 use posse_scripted::{Outcome, Server};
 use posse_testkit::{TestClock, scripted};
 use tokio_util::sync::CancellationToken;
@@ -156,11 +154,18 @@ async fn faults_that_stay_are_not_retried() {
 
 #[tokio::test]
 async fn retries_end() {
-    let (run, requests) = run(99, "kind = 'status', status = 529").await;
+    // The account is to blame: it is probed for as long as an outage may last.
+    let (outage, requests) = run(99, "kind = 'status', status = 529").await;
+    let failure = outage.result.unwrap_err();
+    assert_eq!((failure.attempts, requests), (35, 35));
+    assert_eq!(outage.waits.iter().sum::<f64>(), 871.5);
+    assert_eq!(kind(&failure.error), "api");
+    // The request is to blame.
+    let (run, requests) = run(99, "kind = 'cut', at = 300").await;
     let failure = run.result.unwrap_err();
     assert_eq!((failure.attempts, requests), (9, 9));
     assert_eq!(run.waits.iter().sum::<f64>(), 91.5);
-    assert_eq!(kind(&failure.error), "api");
+    assert_eq!(kind(&failure.error), "cut");
 }
 
 #[tokio::test]

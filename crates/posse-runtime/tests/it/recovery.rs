@@ -20,7 +20,7 @@ async fn a_fault_that_outlives_the_retries_pauses_the_run_and_it_can_be_continue
 when.user = "wrong"
 fault = { kind = "status", status = 401 }
 [[rule]]
-times = 9
+times = 35
 fault = { kind = "status", status = 529 }
 [[rule]]
 reply = [{ text = "here again" }]
@@ -35,7 +35,7 @@ reply = [{ text = "here again" }]
             .iter()
             .filter(|event| matches!(event.kind, EventKind::Retry(_)))
             .count();
-        assert_eq!(retries, 8);
+        assert_eq!(retries, 34);
         let Outcome::Paused(fault) = end.outcome else {
             panic!("{:?}", end.outcome)
         };
