@@ -12,6 +12,7 @@ mod cuts;
 mod examples;
 mod faults;
 mod forks;
+mod governor;
 mod instructions;
 mod limits;
 mod listing;
