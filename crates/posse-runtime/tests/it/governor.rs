@@ -47,8 +47,7 @@ async fn settle() {
     }
 }
 
-// proves LI-02
-// proves GV-02 (part: all wait; one probe; slow start)
+// proves GV-02 (part: all wait; one probe; slow start), GV-08 (part: retry-after), LI-02 (part: retry-after)
 #[tokio::test]
 async fn a_retry_after_of_one_holds_all_then_one_goes_and_then_the_others() {
     let clock = TestClock::default();
@@ -95,7 +94,7 @@ async fn a_retry_after_of_one_holds_all_then_one_goes_and_then_the_others() {
     assert_eq!((calls.len(), server.requests().len()), (0, 9));
 }
 
-// proves GV-05 (part: an outage; growing waits)
+// proves GV-05 (part: an outage; growing waits), GV-08 (part: outage)
 #[tokio::test]
 async fn an_outage_fails_no_call_and_is_probed_by_one_at_a_time() {
     let clock = TestClock::default();
@@ -104,7 +103,7 @@ async fn an_outage_fails_no_call_and_is_probed_by_one_at_a_time() {
                   [[rule]]\nreply = [{ text = 'there' }]\n";
     let server = scripted::play_on(&clock, script).unwrap();
     let model = scripted::anthropic(&server.url(), port(&clock), policy()).unwrap();
-    let (tell, _waits) = mpsc::channel(64);
+    let (tell, mut waits) = mpsc::channel(64);
     let mut calls = JoinSet::new();
     for _ in 0..8 {
         calls.spawn(call(model.clone(), tell.clone()));
@@ -119,6 +118,7 @@ async fn an_outage_fails_no_call_and_is_probed_by_one_at_a_time() {
         () = over => {}
         () = clock.run_sparing(&TIMEOUTS) => unreachable!("a clock runs for ever"),
     }
+    assert_eq!(waits.recv().await.unwrap().0, CallWait::Outage);
     let requests = server.requests();
     assert_eq!(requests.len(), 23 + 8);
     let probes = &requests[7..24];
@@ -130,7 +130,7 @@ async fn an_outage_fails_no_call_and_is_probed_by_one_at_a_time() {
     assert!(waits[7..].iter().all(|wait| *wait == 300), "{waits:?}");
 }
 
-// proves GV-01 (part: told by the provider)
+// proves GV-01 (part: told by the provider), GV-08 (part: limit)
 #[tokio::test]
 async fn what_a_head_tells_holds_before_its_reply_has_come() {
     let clock = TestClock::default();

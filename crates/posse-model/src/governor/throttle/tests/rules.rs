@@ -56,6 +56,7 @@ fn failed(throttle: &mut Throttle, now: f64, ticket: Ticket, retryable: bool) ->
     throttle.failed(seconds(now), ticket, &Usage::default(), retryable)
 }
 
+// proves GV-07 (part: idle)
 #[test]
 fn nothing_waits_until_something_is_known_and_nothing_looks_at_the_clock() {
     let mut throttle = throttle(&AccountLimits::default());
@@ -197,7 +198,7 @@ fn an_error_that_is_the_requests_own_holds_up_nobody() {
     assert_eq!(throttle.reason(seconds(0.5)).0, CallWait::Limit);
 }
 
-// proves GV-01 (part: concurrency)
+// proves GV-01 (part: concurrency), LI-02 (part: concurrency)
 #[test]
 fn no_more_are_sent_at_once_than_is_configured() {
     let mut throttle = throttle(&AccountLimits {
@@ -246,7 +247,7 @@ fn a_call_that_waits_for_itself_holds_up_nobody() {
     assert_eq!(sent(&mut throttle, 4.0), [later]);
 }
 
-// proves GV-03 (part: the cache)
+// proves GV-01 (part: the cache)
 #[test]
 fn what_is_cached_does_not_count() {
     let mut throttle = throttle(&AccountLimits {
