@@ -20,18 +20,19 @@ use posse_port::clock::Clock;
 
 pub(crate) use self::account::{Account, Permit};
 pub use self::limits::AccountLimits;
-pub(crate) use self::throttle::{Ask, StopFacts};
+pub(crate) use self::throttle::Ask;
 use crate::retry::RetryPolicy;
 
 /// Lets the calls of a process pass in turn. Cheap to clone; all clones share the accounts.
 #[derive(Clone)]
-pub struct Governor(Arc<Shared>);
+pub struct Governor(Arc<Accounts>);
 
-struct Shared {
+/// What all clones share.
+struct Accounts {
     clock: Arc<dyn Clock>,
     policy: RetryPolicy,
     limits: AccountLimits,
-    accounts: Mutex<HashMap<AccountKey, Arc<Account>>>,
+    known: Mutex<HashMap<AccountKey, Arc<Account>>>,
 }
 
 /// What has limits of its own: a model of an account.
@@ -50,11 +51,11 @@ impl Governor {
 
     /// Returns a governor that keeps every account to `limits`, whatever its provider tells.
     pub fn with_limits(clock: Arc<dyn Clock>, policy: RetryPolicy, limits: AccountLimits) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(Accounts {
             clock,
             policy,
             limits,
-            accounts: Mutex::default(),
+            known: Mutex::default(),
         }))
     }
 
@@ -69,10 +70,7 @@ impl Governor {
     /// Returns the account to which calls with this key belong.
     pub(crate) fn account(&self, key: AccountKey) -> Arc<Account> {
         let shared = &*self.0;
-        let mut accounts = shared
-            .accounts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut accounts = shared.known.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || Account::new(&shared.clock, shared.policy, &shared.limits);
         Arc::clone(accounts.entry(key).or_insert_with(new))
     }

@@ -12,7 +12,6 @@ use std::time::Duration;
 use posse_port::model::ModelError;
 
 use crate::address::is_local;
-use crate::governor::StopFacts;
 
 /// How often and how patiently a call is retried.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +65,20 @@ impl RetryPolicy {
             // Never longer than the limit: only up to a quarter is taken off.
             .mul_f64(0.75 + 0.25 * (self.random)())
     }
+}
+
+/// What a failed call has to know about the stop that it met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StopFacts {
+    /// Number of the stop.
+    pub(crate) number: u64,
+    /// Time until the next probe.
+    pub(crate) wait: Duration,
+    /// True if nobody should wait for it.
+    pub(crate) too_long: bool,
+    /// The call's place among its siblings, if it keeps it: a request that makes the provider fail
+    /// again and again should not always be the probe.
+    pub(crate) place: Option<u64>,
 }
 
 /// What a call has tried.

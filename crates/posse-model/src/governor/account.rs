@@ -12,8 +12,8 @@ use tokio::sync::{Notify, oneshot};
 
 use super::limits::AccountLimits;
 use super::queue::Ticket;
-use super::throttle::{Ask, Head, StopFacts, Throttle, Turn};
-use crate::retry::{RetryPolicy, is_refused_here};
+use super::throttle::{Ask, Head, Throttle, Turn};
+use crate::retry::{RetryPolicy, StopFacts, is_refused_here};
 
 /// An account and model.
 pub(crate) struct Account {

@@ -28,12 +28,12 @@ pub(super) struct FairQueue {
     usual: Group,
     /// Calls for people that were served in a row while others waited.
     row: u32,
-    places: HashMap<Ticket, Place>,
+    places: HashMap<Ticket, QueuePlace>,
 }
 
 /// Where a call stands.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct QueuePlace {
     path: Vec<Key>,
     priority: CallPriority,
     warm: bool,
@@ -43,7 +43,7 @@ pub(super) struct Place {
     cost: u64,
 }
 
-impl Place {
+impl QueuePlace {
     pub(super) fn new(
         lineage: &Lineage,
         priority: CallPriority,
@@ -68,7 +68,7 @@ impl Place {
 }
 
 impl FairQueue {
-    pub(super) fn push(&mut self, ticket: Ticket, place: Place) {
+    pub(super) fn push(&mut self, ticket: Ticket, place: QueuePlace) {
         self.group(place.priority).push(&place.path, &place, ticket);
         self.places.insert(ticket, place);
     }
@@ -175,7 +175,7 @@ impl Group {
         self.active.is_empty()
     }
 
-    fn push(&mut self, path: &[Key], place: &Place, ticket: Ticket) {
+    fn push(&mut self, path: &[Key], place: &QueuePlace, ticket: Ticket) {
         let Some((key, rest)) = path.split_first() else {
             return;
         };
@@ -236,7 +236,7 @@ impl Group {
         self.tidy();
     }
 
-    fn remove(&mut self, path: &[Key], place: &Place) {
+    fn remove(&mut self, path: &[Key], place: &QueuePlace) {
         let Some((key, rest)) = path.split_first() else {
             return;
         };
@@ -287,14 +287,14 @@ impl Calls {
         self.warm.is_empty() && self.cold.is_empty()
     }
 
-    fn line(&mut self, place: &Place) -> &mut BTreeMap<u64, Ticket> {
+    fn line(&mut self, place: &QueuePlace) -> &mut BTreeMap<u64, Ticket> {
         match place.warm {
             true => &mut self.warm,
             false => &mut self.cold,
         }
     }
 
-    fn push(&mut self, place: &Place, ticket: Ticket) {
+    fn push(&mut self, place: &QueuePlace, ticket: Ticket) {
         self.line(place).insert(place.order, ticket);
     }
 
@@ -320,7 +320,7 @@ impl Calls {
         }
     }
 
-    fn remove(&mut self, place: &Place) {
+    fn remove(&mut self, place: &QueuePlace) {
         self.line(place).remove(&place.order);
     }
 }

@@ -15,9 +15,9 @@ use posse_protocol::Usage;
 
 use super::buckets::{Buckets, Need};
 use super::limits::AccountLimits;
-use super::queue::{FairQueue, Place, Ticket};
+use super::queue::{FairQueue, QueuePlace, Ticket};
 use super::stop::{Fault, FaultKind, Gate, Stop};
-use crate::retry::RetryPolicy;
+use crate::retry::{RetryPolicy, StopFacts};
 
 /// Requests that may be unanswered at once right after a stop.
 const FIRST_WINDOW: usize = 2;
@@ -35,7 +35,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) prompt: u64,
     /// Time that the call itself waits first.
     pub(crate) wait: Duration,
-    /// Place among its siblings that the call has had before.
+    /// QueuePlace among its siblings that the call has had before.
     pub(crate) place: Option<u64>,
 }
 
@@ -58,29 +58,15 @@ pub(super) struct Turn {
     pub(super) next: Option<Duration>,
 }
 
-/// What a failed call has to know about the stop that it met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct StopFacts {
-    /// Number of the stop.
-    pub(crate) number: u64,
-    /// Time until the next probe.
-    pub(crate) wait: Duration,
-    /// True if nobody should wait for it.
-    pub(crate) too_long: bool,
-    /// The call's place among its siblings, if it keeps it: a request that makes the provider fail
-    /// again and again should not always be the probe.
-    pub(crate) place: Option<u64>,
-}
-
 /// A call that waits.
 #[derive(Debug)]
 struct Waiting {
     /// Estimated input that is not cached.
     input: u64,
-    /// Place among its siblings.
+    /// QueuePlace among its siblings.
     order: u64,
     /// Set until its own wait is over.
-    delayed: Option<(Duration, Place)>,
+    delayed: Option<(Duration, QueuePlace)>,
 }
 
 /// A call that was sent.
@@ -165,7 +151,7 @@ impl Throttle {
         let order = ask.place.unwrap_or(ticket.0);
         let warm = standing.cached > 0;
         let cost = REQUEST_COST + input;
-        let place = Place::new(&standing.lineage, standing.priority, warm, order, cost);
+        let place = QueuePlace::new(&standing.lineage, standing.priority, warm, order, cost);
         let delayed = if ask.wait.is_zero() {
             self.queue.push(ticket, place);
             None

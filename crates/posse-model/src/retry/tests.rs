@@ -1,3 +1,5 @@
+//! Waits of single calls, and what counts as a failure.
+
 use super::*;
 
 fn policy() -> RetryPolicy {

@@ -1,18 +1,20 @@
+//! Order, starvation and size of the queue.
+
 use std::time::Instant;
 
 use super::*;
 
-fn place(session: &str, team: Option<&str>, subtree: &str, order: u64) -> Place {
+fn place(session: &str, team: Option<&str>, subtree: &str, order: u64) -> QueuePlace {
     let lineage = Lineage {
         session: session.to_owned(),
         team: team.map(str::to_owned),
         subtree: subtree.to_owned(),
     };
-    Place::new(&lineage, CallPriority::Usual, false, order, 1000)
+    QueuePlace::new(&lineage, CallPriority::Usual, false, order, 1000)
 }
 
 /// Pushes calls in the given order and returns the order in which they are served.
-fn served(places: Vec<Place>) -> Vec<u64> {
+fn served(places: Vec<QueuePlace>) -> Vec<u64> {
     let mut queue = FairQueue::default();
     for (number, place) in (0..).zip(places) {
         queue.push(Ticket(number), place);
@@ -61,7 +63,7 @@ fn turns_go_round_by_session_then_by_team_and_subtree() {
 // proves GV-04 (part: a person's words)
 #[test]
 fn a_persons_words_are_first_and_hold_nobody_up_for_ever() {
-    let person = |order| Place {
+    let person = |order| QueuePlace {
         priority: CallPriority::Person,
         ..place("one", None, "", order)
     };
@@ -73,7 +75,7 @@ fn a_persons_words_are_first_and_hold_nobody_up_for_ever() {
 // proves GV-04 (part: cached prefixes)
 #[test]
 fn cached_prefixes_are_first_in_their_subtree_and_hold_nobody_up_for_ever() {
-    let warm = |order| Place {
+    let warm = |order| QueuePlace {
         warm: true,
         ..place("one", None, "a", order)
     };

@@ -7,8 +7,8 @@ use posse_protocol::Usage;
 
 use crate::governor::limits::AccountLimits;
 use crate::governor::queue::Ticket;
-use crate::governor::throttle::{Ask, CallWait, Head, StopFacts, Throttle, Turn};
-use crate::retry::RetryPolicy;
+use crate::governor::throttle::{Ask, CallWait, Head, Throttle, Turn};
+use crate::retry::{RetryPolicy, StopFacts};
 
 const NOTHING: RateLimits = RateLimits {
     requests: None,
