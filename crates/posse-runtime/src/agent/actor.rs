@@ -33,6 +33,7 @@ pub(crate) mod shells;
 mod show;
 mod skill_queue;
 mod skills;
+mod standing;
 pub(crate) mod sub_agent;
 mod tasks;
 pub(crate) mod teammate;

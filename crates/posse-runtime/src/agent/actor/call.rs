@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use posse_port::Ports;
-use posse_port::model::{CallPriority, Failure, ModelError, Reply, Request, Standing, Ttl};
+use posse_port::model::{Failure, ModelError, Reply, Request, Ttl};
 use posse_port::store::{AgentState, Charge, NewEntry, StoreError};
 use posse_protocol::{ContentBlock, EntryKind, Purpose, WaitReason};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::work::{Admission, ModelReturn, ModelWork, Work};
-use crate::agent::actor::{Actor, compact, wall_ms};
+use crate::agent::actor::{Actor, compact, standing, wall_ms};
 use crate::agent::call_cost;
 use crate::agent::call_cost::{CallReservation, NextCall};
 use crate::agent::events::{AgentCall, ReplyStream, WarmupOutcome};
@@ -213,7 +213,7 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
         lead,
         sent: clock.now(),
     };
-    let (standing, called) = (standing(actor, warm), actor.spending.model.clone());
+    let (standing, called) = (standing::of(actor, warm), actor.spending.model.clone());
     let mut arriving = ReplyStream::new(
         actor.sink.clone(),
         CallReservation::new(reservation, cancel.clone()),
@@ -237,31 +237,6 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
             call_reservation: arriving.call_reservation(),
         }
     }));
-}
-
-/// Bytes of a preamble that are about one token.
-const TOKEN_BYTES: usize = 4;
-
-/// Returns who asks when the agent calls the model now. `warm` says that at least its preamble is
-/// cached.
-pub(super) fn standing(actor: &Actor, warm: bool) -> Standing {
-    let prefix = &actor.prefix;
-    let shared = match warm {
-        true => (prefix.preamble.bytes.len() / TOKEN_BYTES) as u64,
-        false => 0,
-    };
-    let is_persons = actor.role.is_main() && actor.machine.run().prompted;
-    Standing {
-        lineage: prefix.lineage.clone(),
-        priority: match is_persons {
-            true => CallPriority::Person,
-            false => CallPriority::Usual,
-        },
-        cached: prefix
-            .cache_ttl
-            .readable(wall_ms(&*actor.ports.clock))
-            .max(shared),
-    }
 }
 
 /// Returns the worst case of the call that follows when `entries` are committed, and the cap on its

@@ -8,7 +8,7 @@ use posse_protocol::{ContentBlock, EventKind, Name, PermissionMode, StopReason};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::actor::work::{Compacted, ModelWork, Work};
-use crate::agent::actor::{Actor, call, hooks, offer, tasks, wall_ms};
+use crate::agent::actor::{Actor, hooks, offer, standing, tasks, wall_ms};
 use crate::agent::side_query::{SideQuery, SideQueryError, SideReply, SideTools};
 use crate::agent::step::{CompactionRequest, Input};
 use crate::history::request_size;
@@ -104,7 +104,7 @@ pub(super) async fn start(
         history,
         open: Vec::new(),
         attribution: Arc::clone(&actor.prefix.attribution),
-        standing: call::standing(actor, false),
+        standing: standing::of(actor, false),
         model: actor.spending.model.clone(),
         previous: actor.prefix.previous_reply.clone(),
         account: actor.spending.account.clone(),

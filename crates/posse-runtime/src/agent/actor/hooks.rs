@@ -16,7 +16,7 @@ use crate::agent::actor::hook_work::{
     AfterHooks, GateRan, HookKey, HooksRan, LookedHooks, RanBeside,
 };
 use crate::agent::actor::work::Work;
-use crate::agent::actor::{Actor, call, command, tasks};
+use crate::agent::actor::{Actor, command, standing, tasks};
 use crate::agent::hook_host::{HookHost, HookRun, HooksSaid};
 use crate::agent::hook_judge::{HookJudge, OwnPrefix};
 use crate::agent::step::{HookRequest, Input};
@@ -142,7 +142,7 @@ fn judge<'a>(
     Some(Box::new(HookJudge {
         ports: actor.ports.clone(),
         attribution: Arc::clone(&actor.prefix.attribution),
-        standing: call::standing(actor, false),
+        standing: standing::of(actor, false),
         account: actor.spending.account.clone(),
         model: actor.spending.model.clone(),
         rights: actor.machine.rights().clone(),
