@@ -147,15 +147,16 @@ async fn what_a_head_tells_holds_before_its_reply_has_come() {
                 anthropic-ratelimit-requests-remaining: 0\r\n\
                 transfer-encoding: chunked\r\n\r\n1\r\n:\r\n";
     first.write_all(head.as_bytes()).await.unwrap();
-    // A call that comes too early would go through at once.
+    // A call that comes too early goes through at once: the head has not been read yet.
+    let mut others = JoinSet::new();
     loop {
-        let second = tokio::spawn(call(model.clone(), tell.clone()));
+        others.spawn(call(model.clone(), tell.clone()));
         tokio::select! {
             waits = waits.recv() => {
                 assert_eq!(waits, Some((CallWait::Limit, None)));
-                break drop(calls.spawn(async { second.await.unwrap() }));
+                break;
             }
-            _ = listener.accept() => second.abort(),
+            _ = listener.accept() => others.abort_all(),
         }
     }
     let accepted = tokio::time::timeout(Duration::from_millis(50), listener.accept());
