@@ -92,9 +92,13 @@ impl Stop {
             self.failures += 1;
             self.kind = fault.kind;
             self.asked = fault.retry_after.is_some();
-            let wait = fault
-                .retry_after
-                .unwrap_or_else(|| policy.back_off(self.failures));
+            let wait = match fault.retry_after {
+                Some(asked) if self.failures <= policy.retries => asked,
+                // A provider that asks for short waits again and again does not know, either.
+                asked => asked
+                    .unwrap_or_default()
+                    .max(policy.back_off(self.failures)),
+            };
             self.until = now + wait;
         } else if let Some(asked) = fault.retry_after
             && now + asked > self.until

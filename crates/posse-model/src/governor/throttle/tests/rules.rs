@@ -128,6 +128,31 @@ fn waits_of_an_outage_grow_by_probes_and_each_call_may_be_the_probe() {
     assert!(probes.windows(2).all(|pair| pair[1] == next_of(pair[0])));
 }
 
+// proves GV-05 (part: growing waits)
+#[test]
+fn short_waits_that_are_asked_for_again_and_again_grow_all_the_same() {
+    let mut throttle = throttle(&AccountLimits::default());
+    let mut now = Duration::ZERO;
+    let mut waits = Vec::new();
+    let mut probe = ask(&mut throttle, 0.0);
+    assert_eq!(throttle.poll(now).admitted, [probe]);
+    for _ in 0..10 {
+        let head = Head {
+            status: 503,
+            limits: &NOTHING,
+            retry_after: Some(Duration::from_millis(1)),
+        };
+        throttle.head(now, probe, &head);
+        throttle.failed(now, probe, &Usage::default(), true);
+        probe = ask(&mut throttle, now.as_secs_f64());
+        let next = throttle.poll(now).next.unwrap();
+        waits.push((next - now).as_millis());
+        now = next;
+        assert_eq!(throttle.poll(now).admitted, [probe]);
+    }
+    assert_eq!(waits, [1, 1, 1, 1, 1, 1, 1, 1, 30_000, 30_000]);
+}
+
 fn next_of(ticket: Ticket) -> Ticket {
     Ticket(ticket.0 + 1)
 }
