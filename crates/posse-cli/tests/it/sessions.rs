@@ -185,7 +185,7 @@ fn a_session_keeps_its_mode_but_no_bypass() {
 #[test]
 fn what_came_to_nothing_is_not_continued() {
     let script = "[[rule]]\nwhen.user = 'pause'\nreply = [{ text = 'x' }]\nfault = { kind = 'status', status = \
-                  503, retry_after_ms = 1 }\n[[rule]]\nwhen.user = 'fail'\nreply = [{ text = 'x' }]\nfault = { kind = 'status', status = \
+                  409, retry_after_ms = 1 }\n[[rule]]\nwhen.user = 'fail'\nreply = [{ text = 'x' }]\nfault = { kind = 'status', status = \
                   404 }\n[[rule]]\nreply = [{ text = 'well' }]\n";
     let project = Project::new("sessions-nothing", script);
     let failed = told(&project, &["-p", "fail"]);
