@@ -4,7 +4,6 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use posse_model::RetryPolicy;
 use posse_model::price::PriceList;
 use posse_port::Ports;
 use posse_port::hooks::HookRunner;
@@ -35,6 +34,7 @@ use super::{directories, hooks, own_worktrees, sandbox, servers, store, team_ter
 use super::{launch, panes, prompt, unsupported, waiting_files, worktree_sweep};
 use crate::config::hook_programs::ProgramSearch;
 use crate::config::search_paths::SearchPaths;
+use crate::config::settings::account::AccountSettings;
 use crate::config::settings::agents::ImplicitFork;
 use crate::config::settings::sandbox::SandboxSettings;
 use crate::config::settings::{FlagSettings, Settings};
@@ -245,7 +245,13 @@ pub(crate) async fn session_context(config: &RunConfig) -> anyhow::Result<Sessio
         window,
         key_source,
         retries,
-    } = runtime_parts(config, &store, fallback, &settings.sandbox)?;
+    } = runtime_parts(
+        config,
+        &store,
+        fallback,
+        &settings.account,
+        &settings.sandbox,
+    )?;
     let budgets = settings.agents.budgets;
     // Before any agent exists: a budget that cannot be enforced must not look as if it were.
     affordable(
@@ -307,11 +313,11 @@ pub(crate) fn runtime_parts(
     config: &RunConfig,
     store: &store::OpenStore,
     fallback: ModelFallback,
+    account: &AccountSettings,
     sandbox: &SandboxSettings,
 ) -> anyhow::Result<RuntimeParts> {
-    let chosen = config
-        .provider
-        .choose_or(RetryPolicy::default(), fallback)?;
+    let policy = provider::patient(account);
+    let chosen = config.provider.choose_or(policy, account, fallback)?;
     let callbacks = config.flags.program_hooks.as_ref();
     let callbacks = callbacks.map(|program| Arc::clone(&program.runner));
     let meant = store_choice::meant_store(&config.store)?;

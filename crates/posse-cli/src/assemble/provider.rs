@@ -6,7 +6,8 @@ use std::time::Duration;
 use anyhow::Context;
 use posse_model::price::PriceList;
 use posse_model::{
-    Anthropic, ApiVersion, Auth, Connection, Endpoint, Governor, OpenAi, RetryPolicy, SetupError,
+    AccountLimits, Anthropic, ApiVersion, Auth, Connection, Endpoint, Governor, OpenAi,
+    RetryPolicy, SetupError,
 };
 use posse_port::clock::SystemClock;
 use posse_port::model::Model;
@@ -15,6 +16,7 @@ use posse_tools::Variable;
 
 use crate::config::environment::{posse_home, variable};
 use crate::config::key_file;
+use crate::config::settings::account::AccountSettings;
 use crate::error::Advised;
 
 pub(crate) use posse_model::http_client;
@@ -247,13 +249,16 @@ impl ProviderArgs {
 
     /// Returns the chosen model, ready to be called.
     pub(crate) fn choose(&self, policy: RetryPolicy) -> anyhow::Result<ChosenModel> {
-        self.choose_or(policy, ModelFallback::Settings(None))
+        let usual = AccountSettings::default();
+        self.choose_or(policy, &usual, ModelFallback::Settings(None))
     }
 
-    /// Returns the chosen model, or the one that `fallback` names.
+    /// Returns the chosen model, or the one that `fallback` names. Its account is used within
+    /// `limits`.
     pub(crate) fn choose_or(
         &self,
         policy: RetryPolicy,
+        limits: &AccountSettings,
         fallback: ModelFallback,
     ) -> anyhow::Result<ChosenModel> {
         let settings = self.settle()?;
@@ -261,7 +266,8 @@ impl ProviderArgs {
         let clock = Arc::new(SystemClock::default());
         let retries = policy.retries;
         // A process chooses its model once, so this is its only governor.
-        let connection = Connection::new(&endpoint, Governor::new(clock, policy))?;
+        let governor = Governor::with_limits(clock, policy, account_limits(limits));
+        let connection = Connection::new(&endpoint, governor)?;
         let model: Box<dyn Model> = match settings.provider {
             Provider::Anthropic => Box::new(Anthropic::new(connection, settings.version)),
             Provider::Openai => Box::new(OpenAi::new(connection)),
@@ -298,6 +304,25 @@ impl ProviderArgs {
             key_source: settings.key.map(|key| key.source),
             retries,
         })
+    }
+}
+
+fn account_limits(settings: &AccountSettings) -> AccountLimits {
+    AccountLimits {
+        requests: settings.requests_per_minute,
+        input_tokens: settings.input_tokens_per_minute,
+        output_tokens: settings.output_tokens_per_minute,
+        tokens: settings.tokens_per_minute,
+        concurrent: settings.concurrent_requests,
+    }
+}
+
+/// Returns the retry policy for runs, which may wait for a long time.
+pub(crate) fn patient(settings: &AccountSettings) -> RetryPolicy {
+    let usual = RetryPolicy::default();
+    RetryPolicy {
+        longest_outage: settings.longest_outage.unwrap_or(usual.longest_outage),
+        ..usual
     }
 }
 

@@ -82,6 +82,7 @@ impl AskCommand {
             let session = sessions::agent_by_prefix(store.as_ref(), &self.session).await?;
             let chosen = self.provider.choose_or(
                 provider::impatient(),
+                &Settings::at(&environment::working_directory()?, FlagSettings::default())?.account,
                 ModelFallback::AgentRecord(session.model.clone()),
             )?;
             let asked = self.asked(&session)?;

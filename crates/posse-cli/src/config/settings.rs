@@ -1,6 +1,7 @@
 //! Settings in layers: managed, command line, local, project, user. A repository may only tighten
 //! permissions: what its files would loosen is ignored with a warning.
 
+pub(crate) mod account;
 pub(crate) mod agents;
 mod file;
 mod foreign;
@@ -23,6 +24,7 @@ use posse_protocol::PermissionMode;
 use posse_runtime::hook::HookLayer;
 use posse_tools::is_untracked;
 
+use self::account::AccountSettings;
 use self::agents::{AgentFlags, AgentSettings};
 use self::file::{Permissions, SettingsFile, TextOf};
 use self::hooks::SettingsHooks;
@@ -76,6 +78,8 @@ pub(crate) struct Settings {
     pub(crate) mode: PermissionMode,
     pub(crate) model: Option<String>,
     pub(crate) additional_directories: Vec<PathBuf>,
+    /// What the provider's account may be used for.
+    pub(crate) account: AccountSettings,
     /// How agents may start others.
     pub(crate) agents: AgentSettings,
     /// How teams work.
@@ -173,6 +177,7 @@ impl Settings {
             mode: mode(&layers, &flags, places.trust.is_trusted())?,
             model: None,
             additional_directories: Vec::new(),
+            account: account::settle(&layers),
             agents: agents::settle(&layers, &flags.agents),
             teams: teams::settle(&layers, flags.backend),
             sandbox: sandbox::settle(&layers, home.as_deref(), sandbox::of_environment()?),

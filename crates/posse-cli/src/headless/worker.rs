@@ -27,7 +27,8 @@ use crate::assemble::provider::ModelFallback;
 use crate::assemble::run_config::{ProcessPurpose, RunConfig};
 use crate::assemble::store::OpenStore;
 use crate::config::settings::sandbox::SandboxSettings;
-use crate::config::{caller, store_choice};
+use crate::config::settings::{FlagSettings, Settings};
+use crate::config::{caller, environment, store_choice};
 use crate::definitions::WatchGuard;
 
 /// Interval of scans. A worker that hosts nobody gets no notifications from the store.
@@ -91,6 +92,8 @@ async fn work(
         config,
         store,
         ModelFallback::Settings(Some(String::new())),
+        // The account is the same for all sessions of this process.
+        &Settings::at(&environment::working_directory()?, FlagSettings::default())?.account,
         // Sessions have settings of their own; what holds hooks of repositories is the machine's.
         &SandboxSettings::default(),
     )?;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set itself up fails")]
 #![expect(clippy::disallowed_methods, reason = "the tests run the binary")]
 
+mod account;
 mod agents;
 mod ask;
 mod ask_model;

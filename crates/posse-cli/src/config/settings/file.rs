@@ -7,6 +7,7 @@ use posse_protocol::PermissionMode;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::account::{self, AccountFile};
 use super::agents::{self, AgentsFile};
 use super::foreign::{self, Foreign};
 use super::hooks::{self, HooksFile};
@@ -41,6 +42,9 @@ pub(super) struct SettingsFile {
     /// Size of a prompt in tokens at which the history is replaced by a summary.
     #[serde(skip)]
     pub(super) compact_at: Option<std::num::NonZeroU64>,
+    /// What the provider's account may be used for.
+    #[serde(skip)]
+    pub(super) account: AccountFile,
     /// How agents may start others.
     #[serde(skip)]
     pub(super) agents: AgentsFile,
@@ -232,6 +236,11 @@ fn parse(path: &Path, text: &str) -> Result<SettingsFile, SettingsError> {
         file.store = Option::deserialize(&all["store"]).map_err(wrong)?;
         file.feed_hours = Option::deserialize(&all["feedHours"]).map_err(wrong)?;
         file.compact_at = Option::deserialize(&all["compactAt"]).map_err(wrong)?;
+        let ours = &all["account"];
+        file.account = Option::deserialize(ours)
+            .map_err(wrong)?
+            .unwrap_or_default();
+        parts.push(("account", ours, &account::KEYS));
         let ours = &all["agents"];
         file.agents = Option::deserialize(ours)
             .map_err(wrong)?

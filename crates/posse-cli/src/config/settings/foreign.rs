@@ -7,10 +7,11 @@ use super::{hooks, servers};
 /// Keys that posse reads in every settings file, and the name of the schema.
 const COMMON: [&str; 4] = ["$schema", "env", "model", "permissions"];
 /// Keys that posse reads in its own files only.
-const OWN: [&str; 7] = [
+const OWN: [&str; 8] = [
     "store",
     "feedHours",
     "compactAt",
+    "account",
     "agents",
     "sandbox",
     "teams",

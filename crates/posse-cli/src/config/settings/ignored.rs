@@ -68,7 +68,7 @@ pub(super) fn in_vain(layers: &[Layer], holds: &Settings) -> (Option<String>, Ve
 }
 
 /// Returns the settings of a repository's file that do not count.
-fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 14] {
+fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 15] {
     let (content, permissions) = (&layer.content, &layer.content.permissions);
     let looser = permissions
         .default_mode()
@@ -103,6 +103,11 @@ fn kinds(layer: &Layer, holds: &Settings) -> [Kind; 14] {
             Vec::from_iter(disables),
         ),
         kind("stopHookLimit", "stopHookLimit", Vec::from_iter(stops)),
+        kind(
+            "key of account",
+            "keys of account",
+            content.account.beyond(),
+        ),
         kind("key of agents", "keys of agents", of_agents),
         kind("key of teams", "keys of teams", content.teams.beyond()),
         kind(
