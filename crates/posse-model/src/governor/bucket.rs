@@ -94,9 +94,9 @@ impl Bucket {
         let refilled = age.as_secs_f64() * allowance.limit as f64 / MINUTE;
         let left = allowance.remaining as f64 + refilled - uncounted;
         // A configured limit that is lower is kept, whatever the provider would give.
-        self.level = match self.configured {
-            Some(configured) if configured < allowance.limit => left.min(self.level),
-            _ => left,
+        self.level = match self.counts_itself() {
+            true => left.min(self.level),
+            false => left,
         };
         let limit = self.limit().unwrap_or_default();
         self.level = self.level.clamp(-limit, limit);
@@ -112,10 +112,19 @@ impl Bucket {
         retry_after: Option<Duration>,
     ) {
         self.refill(now);
-        if let Some(limit) = self.limit().filter(|_| !self.is_told(admission)) {
+        if let Some(limit) = self
+            .limit()
+            .filter(|_| self.counts_itself() || !self.is_told(admission))
+        {
             let missing = retry_after.map_or(need, |wait| wait.as_secs_f64() * limit / MINUTE);
             self.level = self.level.min(-missing).max(-limit);
         }
+    }
+
+    /// Returns true if a configured limit applies that is below the provider's: what the provider
+    /// tells is about its own.
+    pub(super) fn counts_itself(&self) -> bool {
+        matches!((self.configured, self.learned), (Some(own), Some(told)) if own < told)
     }
 
     /// Returns true if the provider has told what is left after it received the given admission.

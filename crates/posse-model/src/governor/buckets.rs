@@ -9,6 +9,8 @@ use posse_protocol::Usage;
 use super::bucket::Bucket;
 use super::limits::AccountLimits;
 
+/// Estimate from which on a request tells how good estimates are.
+const TELLING: f64 = 1_000.0;
 /// Time after which the provider has certainly received a request.
 const UNDER_WAY: Duration = Duration::from_secs(10);
 /// Weight of the latest reply in the expected length of the next one.
@@ -159,14 +161,15 @@ impl Buckets {
         let output = usage.output as f64;
         // What the provider has told since then has this request in it.
         let correct = |bucket: &mut Bucket, used: f64| {
-            if !bucket.is_told(admission) {
+            if bucket.counts_itself() || !bucket.is_told(admission) {
                 bucket.take(now, used);
             }
         };
         correct(&mut self.input, input - need.input);
         correct(&mut self.tokens, input + output - need.input - need.output);
         correct(&mut self.output, output - need.output);
-        if input > 0.0 {
+        // Small ones say more of cache entries that have expired than of estimates.
+        if input > 0.0 && need.estimate >= TELLING {
             let ratio = input / need.estimate.max(1.0);
             let (low, high) = CORRECTION;
             let faded = self.correction + FORGOTTEN * (ratio - self.correction);
