@@ -1,26 +1,26 @@
 //! One account and model: calls that wait for it, and permits of those that were sent.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use http::StatusCode;
 use posse_port::clock::Clock;
 use posse_port::model::{ApiError, CallWait, ModelError, RateLimits};
 use posse_protocol::Usage;
+use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 
 use super::limits::AccountLimits;
 use super::queue::Ticket;
 use super::throttle::{Ask, Head, Throttle, Turn};
+use crate::response::from_status;
 use crate::retry::{RetryPolicy, StopFacts, is_refused_here};
 
 /// An account and model.
 pub(crate) struct Account {
     clock: Arc<dyn Clock>,
     room: Mutex<Room>,
-    /// Held by the call that keeps the timer for all that wait.
-    keeper: tokio::sync::Mutex<()>,
     /// Tells the keeper that the time to look again has changed.
     changed: Notify,
 }
@@ -31,6 +31,8 @@ struct Room {
     waiters: HashMap<Ticket, oneshot::Sender<Permit>>,
     /// When the keeper looks again.
     alarm: Option<Duration>,
+    /// True while a task keeps the timer for all that wait.
+    is_kept: bool,
     /// The latest fault of the account, for calls that give up waiting.
     fault: Option<AccountFault>,
 }
@@ -47,9 +49,9 @@ impl Account {
                 throttle: Throttle::new(policy, limits),
                 waiters: HashMap::new(),
                 alarm: None,
+                is_kept: false,
                 fault: None,
             }),
-            keeper: tokio::sync::Mutex::default(),
             changed: Notify::new(),
         })
     }
@@ -75,11 +77,26 @@ impl Account {
         self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends whatever may be sent now.
+    /// Sends whatever may be sent now, and has it looked at again in time.
     fn turn(self: &Arc<Self>) {
         let (_, is_new) = self.look();
-        if is_new {
-            self.changed.notify_one();
+        if !is_new {
+            return;
+        }
+        self.changed.notify_one();
+        let mut room = self.room();
+        // Without a runtime everything has ended.
+        if let Ok(runtime) = Handle::try_current()
+            && room.alarm.is_some()
+            && !std::mem::replace(&mut room.is_kept, true)
+        {
+            drop(room);
+            // Not one of those who wait: nobody knows when their agents look at it again.
+            let keeper = Keeper {
+                account: Arc::clone(self),
+                is_over: false,
+            };
+            runtime.spawn(keeper.keep_time());
         }
     }
 
@@ -115,21 +132,43 @@ impl Account {
         drop(given_up);
         (next, is_new)
     }
+}
 
-    /// Keeps the timer for all that wait.
-    async fn keep_time(self: &Arc<Self>) -> Infallible {
-        let _keeper = self.keeper.lock().await;
-        loop {
-            match self.look().0 {
-                None => self.changed.notified().await,
-                Some(at) => {
-                    let wait = at.saturating_sub(self.clock.now());
-                    tokio::select! {
-                        () = self.clock.sleep(wait) => {}
-                        () = self.changed.notified() => {}
-                    }
-                }
+/// The task that keeps the timer of an account while somebody waits for a time.
+struct Keeper {
+    account: Arc<Account>,
+    is_over: bool,
+}
+
+impl Keeper {
+    async fn keep_time(mut self) {
+        while !self.is_over {
+            let account = &self.account;
+            let Some(at) = account.look().0 else {
+                self.end();
+                continue;
+            };
+            let wait = at.saturating_sub(account.clock.now());
+            tokio::select! {
+                () = account.clock.sleep(wait) => {}
+                () = account.changed.notified() => {}
             }
+        }
+    }
+
+    /// Ends, unless somebody has come since it looked.
+    fn end(&mut self) {
+        let mut room = self.account.room();
+        self.is_over = room.alarm.is_none();
+        room.is_kept = !self.is_over;
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // Its runtime has ended. Calls of another one need a keeper of theirs.
+        if !self.is_over {
+            self.account.room().is_kept = false;
         }
     }
 }
@@ -152,17 +191,15 @@ impl Waiter {
     /// Returns what it waits for, and for how long if that is known.
     pub(crate) fn reason(&self) -> (CallWait, Option<Duration>) {
         let now = self.account.clock.now();
-        self.account.room().throttle.reason(now)
+        let room = self.account.room();
+        room.throttle.reason(now, room.alarm)
     }
 
     /// Waits until the call may be sent. An error if the wait is too long.
     pub(crate) async fn passed(mut self) -> Result<Permit, ModelError> {
         let account = Arc::clone(&self.account);
-        tokio::select! {
-            biased;
-            told = &mut self.told => told.map_err(|_| account.given_up()),
-            never = account.keep_time() => match never {},
-        }
+        let told = (&mut self.told).await;
+        told.map_err(|_| account.given_up())
     }
 }
 
@@ -190,15 +227,26 @@ pub(crate) struct Permit {
 
 impl Permit {
     /// Tells what the head of the response says.
-    pub(crate) fn head(&self, status: u16, limits: &RateLimits, retry_after: Option<Duration>) {
+    pub(crate) fn head(
+        &self,
+        status: StatusCode,
+        limits: &RateLimits,
+        retry_after: Option<Duration>,
+    ) {
         let Some(ticket) = self.ticket else { return };
         let now = self.account.clock.now();
         let head = Head {
-            status,
+            status: status.as_u16(),
             limits,
             retry_after,
         };
-        self.account.room().throttle.head(now, ticket, &head);
+        let mut room = self.account.room();
+        room.throttle.head(now, ticket, &head);
+        if matches!(status.as_u16(), 429 | 500..) {
+            // Until its body is read; some may give up before.
+            room.fault = Some(AccountFault::of_head(status, now, retry_after));
+        }
+        drop(room);
         self.account.turn();
     }
 
@@ -214,6 +262,10 @@ impl Permit {
     /// Ends a request that has failed. Returns the stop that it has met, if the account is to
     /// blame.
     pub(crate) fn failed(mut self, error: &ModelError, usage: &Usage) -> Option<StopFacts> {
+        if let ModelError::Cancelled = error {
+            // It says nothing of the account: what the head has told stays.
+            return None;
+        }
         let ticket = self.ticket.take()?;
         let now = self.account.clock.now();
         let mut room = self.account.room();
@@ -272,6 +324,22 @@ impl AccountFault {
             }
         };
         Some(Self { kind, until })
+    }
+
+    /// Returns what the head of a response tells.
+    fn of_head(status: StatusCode, now: Duration, retry_after: Option<Duration>) -> Self {
+        let error = ApiError {
+            kind: from_status(status),
+            status: status.as_u16(),
+            message: "the provider has given no reason yet".into(),
+            request_id: None,
+            retry_after,
+            should_retry: None,
+        };
+        Self {
+            kind: FaultCause::Api(Box::new(error)),
+            until: now + retry_after.unwrap_or_default(),
+        }
     }
 
     fn error(&self, now: Duration) -> ModelError {
