@@ -23,6 +23,9 @@ pub(crate) fn from_status(status: StatusCode) -> ApiErrorKind {
     }
 }
 
+/// Longest wait that a provider is believed to mean.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
 /// Returns `retry-after-ms`, else `retry-after` in seconds or as a date.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| {
@@ -32,7 +35,10 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
             .map(str::trim)
     };
     // `try_`, because the other conversion panics on negative, infinite and huge numbers.
-    let positive = |number: f64, unit: f64| Duration::try_from_secs_f64(number * unit).ok();
+    let positive = |number: f64, unit: f64| {
+        let wait = Duration::try_from_secs_f64(number * unit).ok()?;
+        Some(wait.min(LONGEST))
+    };
     if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse().ok()) {
         return positive(millis, 0.001);
     }
@@ -46,7 +52,8 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
     Some(
         SystemTime::from(at)
             .duration_since(now)
-            .unwrap_or(Duration::ZERO),
+            .unwrap_or(Duration::ZERO)
+            .min(LONGEST),
     )
 }
 
