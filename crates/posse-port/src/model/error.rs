@@ -61,6 +61,16 @@ pub enum ModelError {
 }
 
 impl ModelError {
+    /// Returns true if the provider may charge for the attempt: it has begun to answer, or nobody
+    /// knows.
+    pub fn may_be_billed(&self) -> bool {
+        match self {
+            Self::Connect { .. } => false,
+            Self::Api(error) => error.status == 200,
+            _ => true,
+        }
+    }
+
     /// Returns true if the same request may succeed when sent again.
     pub fn retryable(&self) -> bool {
         match self {

@@ -18,6 +18,7 @@ use crate::agent::call_cost::CallReservation;
 use crate::govern::{CacheWarmup, WarmupLead};
 use crate::live::session_events::SessionEvents;
 use crate::live::viewers::Audience;
+use posse_port::clock::Clock;
 use posse_port::model::{Attribution, Body, Call, Failure, Model, ModelEvent, Reply, Standing};
 use posse_port::tool::{LiveOutput, OutputViewers};
 
@@ -146,6 +147,11 @@ impl ReplyStream {
         }
     }
 
+    /// Returns the time when the request was sent.
+    pub(crate) fn sent(&self) -> Duration {
+        self.warming.sent
+    }
+
     /// Returns the reservation, to be settled.
     pub(crate) fn call_reservation(self) -> CallReservation {
         self.call_reservation
@@ -190,8 +196,12 @@ impl ReplyStream {
     fn on(&mut self, event: ModelEvent<'_>) {
         self.warming.on(event);
         let is_retry = matches!(event, ModelEvent::Retry { .. });
-        if is_retry {
+        if let ModelEvent::Retry { error, .. } = event
+            && error.may_be_billed()
+        {
             self.call_reservation.retried();
+        }
+        if is_retry {
             // The text of a failed attempt is void. What was not sent yet is dropped; front ends
             // discard the rest when they see the retry.
             for queue in [&mut self.fresh, &mut self.waiting] {
@@ -266,6 +276,8 @@ pub(crate) struct WarmupOutcome {
     pub(crate) lead: Option<WarmupLead>,
     /// Time when the request was sent, which is when the cache was used.
     pub(crate) sent: Duration,
+    /// Tells when a call that waits is sent.
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl WarmupOutcome {
@@ -274,6 +286,10 @@ impl WarmupOutcome {
         match (event, &self.warmup) {
             (ModelEvent::Started { .. }, Some(warmup)) => warmup.begun(self.sent),
             (ModelEvent::Retry { .. }, _) => {}
+            (ModelEvent::Admitted, _) => {
+                self.sent = self.clock.now();
+                return;
+            }
             _ => return,
         }
         self.lead = None;

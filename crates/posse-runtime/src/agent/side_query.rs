@@ -215,7 +215,9 @@ impl SideQuery {
         let mut call_reservation = CallReservation::new(reservation, cancel.clone());
         let hear = &mut self.hear;
         let mut on = |event: ModelEvent<'_>| {
-            if let ModelEvent::Retry { .. } = event {
+            if let ModelEvent::Retry { error, .. } = event
+                && error.may_be_billed()
+            {
                 call_reservation.retried();
             }
             if let Some(hear) = hear {

@@ -69,6 +69,12 @@ impl CacheWarmup {
         }
     }
 
+    /// Returns true if the shared bytes can be read from the cache.
+    pub(crate) fn is_warm(&self, now: Duration) -> bool {
+        let used = self.room().used;
+        used.is_some_and(|used| now.saturating_sub(used) < KEPT)
+    }
+
     fn room(&self) -> MutexGuard<'_, PrefixRoom> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

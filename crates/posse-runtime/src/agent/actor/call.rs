@@ -198,9 +198,8 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
     };
     work.cancel_model = CancellationToken::new();
     let body = request(actor, reservation.output, ttl);
-    // The sibling that leads has written what they share.
-    let warm =
-        !actor.prefix.last_request.begun && actor.spending.warmup.is_some() && lead.is_none();
+    let warmup = actor.spending.warmup.as_ref();
+    let warm = warmup.is_some_and(|warmup| warmup.is_warm(actor.ports.clock.now()));
     // Set when the call is made, not when it succeeds: a retry must not wait for siblings again.
     actor.prefix.last_request.begun = true;
     let Ports { model, clock, .. } = actor.ports.clone();
@@ -212,6 +211,7 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
         warmup: actor.spending.warmup.clone(),
         lead,
         sent: clock.now(),
+        clock: Arc::clone(&clock),
     };
     let (standing, called) = (standing::of(actor, warm), actor.spending.model.clone());
     let mut arriving = ReplyStream::new(
@@ -229,9 +229,11 @@ pub(super) async fn call_model(actor: &mut Actor, lead: Option<WarmupLead>, work
             cancel: &cancel,
         };
         let result = arriving.follow(&*model, call).await;
+        // It may have waited for the account: what counts is when it was sent.
+        let waited = arriving.sent().saturating_sub(start);
         ModelReturn {
             result,
-            at_ms,
+            at_ms: at_ms.saturating_add(waited.as_millis() as i64),
             size,
             took: clock.now().saturating_sub(start),
             call_reservation: arriving.call_reservation(),
