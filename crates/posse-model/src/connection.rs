@@ -131,9 +131,13 @@ impl Connection {
         let (mut wasted, mut tries, mut attempts) = (Vec::new(), Tries::default(), 0);
         let mut ask = Ask {
             standing: call.standing,
-            prompt: (call.body.len() / TOKEN_BYTES) as u64,
+            prompt: call
+                .standing
+                .prompt
+                .unwrap_or((call.body.len() / TOKEN_BYTES) as u64),
             wait: Duration::ZERO,
             place: None,
+            demoted: false,
         };
         loop {
             let permit = match pass(&account, ask, call.cancel, call.on).await {
@@ -183,6 +187,8 @@ impl Connection {
             });
             ask.wait = wait;
             ask.place = stop.and_then(|stop| stop.place);
+            // Its own request may be what fails: others probe before it does so again.
+            ask.demoted |= stop.is_some_and(|stop| stop.probed);
         }
     }
 
@@ -204,7 +210,7 @@ impl Connection {
         let limits = dialect.limits(response.headers());
         // At once: what the head tells holds for all calls of the account.
         permit.head(
-            response.status().as_u16(),
+            response.status(),
             &limits,
             retry_after(response.headers(), clock.wall()),
         );

@@ -79,6 +79,8 @@ pub(crate) struct StopFacts {
     /// The call's place among its siblings, if it keeps it: a request that makes the provider fail
     /// again and again should not always be the probe.
     pub(crate) place: Option<u64>,
+    /// True if the call was the stop's probe.
+    pub(crate) probed: bool,
 }
 
 /// What a call has tried.

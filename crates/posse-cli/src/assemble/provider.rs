@@ -65,7 +65,8 @@ pub(crate) fn impatient() -> RetryPolicy {
     RetryPolicy {
         // A quick failure is better than a minute of waiting.
         retries: 2,
-        longest_outage: Duration::from_secs(3),
+        // No longer than three attempts take.
+        longest_outage: Duration::from_secs(2),
         ..RetryPolicy::default()
     }
 }

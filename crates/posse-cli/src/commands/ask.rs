@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 use crate::assemble::open::RuntimeParts;
 use crate::assemble::provider::{self, ModelFallback, ProviderArgs};
 use crate::assemble::{directories, store, tools};
+use crate::config::search_paths::{SearchPaths, SettingSources};
+use crate::config::settings::account::AccountSettings;
 use crate::config::settings::{FlagSettings, Settings};
 use crate::config::store::StoreArgs;
 use crate::config::{caller, environment};
@@ -80,9 +82,11 @@ impl AskCommand {
         crate::config::runtime()?.block_on(async {
             let store = store::look_into_store(&self.store)?;
             let session = sessions::agent_by_prefix(store.as_ref(), &self.session).await?;
+            let here = SearchPaths::at(&environment::working_directory()?);
+            let account = AccountSettings::of_owner(here, SettingSources::default(), None)?;
             let chosen = self.provider.choose_or(
                 provider::impatient(),
-                &Settings::at(&environment::working_directory()?, FlagSettings::default())?.account,
+                &account,
                 ModelFallback::AgentRecord(session.model.clone()),
             )?;
             let asked = self.asked(&session)?;

@@ -26,8 +26,8 @@ use crate::assemble::open::{self, SessionParts};
 use crate::assemble::provider::ModelFallback;
 use crate::assemble::run_config::{ProcessPurpose, RunConfig};
 use crate::assemble::store::OpenStore;
+use crate::config::settings::account::AccountSettings;
 use crate::config::settings::sandbox::SandboxSettings;
-use crate::config::settings::{FlagSettings, Settings};
 use crate::config::{caller, environment, store_choice};
 use crate::definitions::WatchGuard;
 
@@ -87,13 +87,19 @@ async fn work(
     store: &OpenStore,
     report: &mut WorkerReport,
 ) -> anyhow::Result<WorkerExit> {
+    // It is the same for all sessions of this process.
+    let here = environment::working_directory()?;
+    let account = AccountSettings::of_owner(
+        config.search_paths(&here),
+        config.flags.sources,
+        config.flags.settings.clone(),
+    )?;
     // No model is needed: members have their own.
     let runtime_parts = open::runtime_parts(
         config,
         store,
         ModelFallback::Settings(Some(String::new())),
-        // The account is the same for all sessions of this process.
-        &Settings::at(&environment::working_directory()?, FlagSettings::default())?.account,
+        &account,
         // Sessions have settings of their own; what holds hooks of repositories is the machine's.
         &SandboxSettings::default(),
     )?;

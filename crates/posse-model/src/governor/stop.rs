@@ -122,7 +122,15 @@ impl Stop {
             return true;
         }
         let refused = self.kind == FaultKind::RefusedHere && self.failures > policy.refused_retries;
-        refused || self.until.saturating_sub(self.since) > policy.longest_outage
+        // Also while a probe gets no answer.
+        let latest = self.until.max(now);
+        refused || latest.saturating_sub(self.since) > policy.longest_outage
+    }
+
+    /// Returns when its length is too long, if nothing ends it before.
+    pub(super) fn too_long_at(&self, policy: &RetryPolicy) -> Option<Duration> {
+        let at = self.since + policy.longest_outage + Duration::from_millis(1);
+        (self.failures > 0).then_some(at)
     }
 
     /// Returns true if the provider asks for a wait that is too long.

@@ -10,7 +10,7 @@ mod tests;
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use posse_port::model::{CallWait, RateLimits, Standing};
+use posse_port::model::{CallPriority, CallWait, RateLimits, Standing};
 use posse_protocol::Usage;
 
 use super::buckets::{Buckets, Need};
@@ -25,6 +25,10 @@ const FIRST_WINDOW: usize = 2;
 const WINDOW_WAIT: Duration = Duration::from_secs(45);
 /// What a request costs its subtree beside its tokens, in tokens.
 const REQUEST_COST: u64 = 8_000;
+/// Input that is expected of a request at most, in tokens: bytes say little of images.
+const MOST_INPUT: u64 = 200_000;
+/// Time for which a provider's cache keeps an entry at least.
+const CACHE_KEPT: Duration = Duration::from_secs(300);
 
 /// A call that asks to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +39,10 @@ pub(crate) struct Ask<'a> {
     pub(crate) prompt: u64,
     /// Time that the call itself waits first.
     pub(crate) wait: Duration,
-    /// QueuePlace among its siblings that the call has had before.
+    /// Place among its siblings that the call has had before.
     pub(crate) place: Option<u64>,
+    /// True if it has failed as a probe: then it goes before nobody.
+    pub(crate) demoted: bool,
 }
 
 /// What the head of a response tells.
@@ -63,10 +69,24 @@ pub(super) struct Turn {
 struct Waiting {
     /// Estimated input that is not cached.
     input: u64,
-    /// QueuePlace among its siblings.
+    /// Estimated input once nothing is cached any more.
+    all_input: u64,
+    /// When it asked.
+    asked: Duration,
+    /// Place among its siblings.
     order: u64,
     /// Set until its own wait is over.
     delayed: Option<(Duration, QueuePlace)>,
+}
+
+impl Waiting {
+    /// Returns what it is expected to need now: while it waits, cache entries expire.
+    fn input(&self, now: Duration) -> u64 {
+        match now.saturating_sub(self.asked) < CACHE_KEPT {
+            true => self.input,
+            false => self.all_input,
+        }
+    }
 }
 
 /// A call that was sent.
@@ -147,11 +167,17 @@ impl Throttle {
             self.forget_stop(now);
         }
         let standing = ask.standing;
-        let input = ask.prompt.saturating_sub(standing.cached).max(1);
+        let all_input = ask.prompt.clamp(1, MOST_INPUT);
+        let uncached = ask.prompt.saturating_sub(standing.cached);
+        let input = uncached.clamp(1, MOST_INPUT);
         let order = ask.place.unwrap_or(ticket.0);
-        let warm = standing.cached > 0;
+        let warm = standing.cached > 0 && !ask.demoted;
         let cost = REQUEST_COST + input;
-        let place = QueuePlace::new(&standing.lineage, standing.priority, warm, order, cost);
+        let priority = match ask.demoted {
+            true => CallPriority::Usual,
+            false => standing.priority,
+        };
+        let place = QueuePlace::new(&standing.lineage, priority, warm, order, cost);
         let delayed = if ask.wait.is_zero() {
             self.queue.push(ticket, place);
             None
@@ -162,6 +188,8 @@ impl Throttle {
         };
         let waiting = Waiting {
             input,
+            all_input,
+            asked: now,
             order,
             delayed,
         };
@@ -193,6 +221,11 @@ impl Throttle {
         }
         if self.queue.is_empty() && self.stop.is_none() {
             self.window = None;
+        }
+        if let Some(stop) = self.stop.as_ref().filter(|_| !self.queue.is_empty())
+            && let Some(at) = stop.too_long_at(&self.policy)
+        {
+            turn.next = Some(turn.next.map_or(at, |next| next.min(at)));
         }
         if let Some((at, _)) = self.delayed.first() {
             turn.next = Some(turn.next.map_or(*at, |next| next.min(*at)));
@@ -254,9 +287,15 @@ impl Throttle {
         retryable: bool,
     ) -> Option<StopFacts> {
         let flight = self.flights.get(&ticket)?;
-        let (order, met) = (flight.order, flight.met);
-        self.done(now, ticket, usage);
+        let (order, met, probes) = (flight.order, flight.met, flight.probes);
+        if met.is_some() || !retryable || *usage != Usage::default() {
+            self.done(now, ticket, usage);
+        } else {
+            // It broke off: what it has used stays as it was estimated.
+            self.land(ticket);
+        }
         let met = met?;
+        let probed = probes == Some(met.number);
         let stop = self.stop.as_mut().filter(|stop| stop.number == met.number);
         if !retryable {
             if stop.is_some_and(Stop::take_back) {
@@ -270,7 +309,10 @@ impl Throttle {
             number: met.number,
             wait: wait.unwrap_or_default(),
             too_long: met.too_long,
-            place: stop.filter(|stop| stop.is_limit()).map(|_| order),
+            place: stop
+                .filter(|stop| stop.is_limit() && !probed)
+                .map(|_| order),
+            probed,
         })
     }
 
@@ -285,12 +327,18 @@ impl Throttle {
         self.land(ticket);
     }
 
-    /// Returns what calls wait for, and for how long if that is known.
-    pub(super) fn reason(&self, now: Duration) -> (CallWait, Option<Duration>) {
-        match &self.stop {
-            Some(stop) => (stop.reason(), Some(stop.until.saturating_sub(now))),
-            None => (CallWait::Limit, None),
-        }
+    /// Returns what calls wait for, and for how long if that is known. `next` is when the account
+    /// is looked at again.
+    pub(super) fn reason(
+        &self,
+        now: Duration,
+        next: Option<Duration>,
+    ) -> (CallWait, Option<Duration>) {
+        let (why, at) = match &self.stop {
+            Some(stop) => (stop.reason(), Some(stop.until)),
+            None => (CallWait::Limit, next),
+        };
+        (why, at.map(|at| at.saturating_sub(now)))
     }
 
     /// Moves calls whose own wait is over into the queue.
@@ -336,8 +384,7 @@ impl Throttle {
                 return Some(Some(window.grown + WINDOW_WAIT));
             }
         }
-        let input = self.waiting.get(&ticket)?.input;
-        let need = self.buckets.need(input);
+        let need = self.buckets.need(self.waiting.get(&ticket)?.input(now));
         let short = self.buckets.short_for(now, need);
         (!short.is_zero()).then(|| Some(now + short))
     }
@@ -351,7 +398,7 @@ impl Throttle {
             return;
         };
         self.admissions += 1;
-        let need = self.buckets.need(waiting.input);
+        let need = self.buckets.need(waiting.input(now));
         self.buckets.admit(now, self.admissions, need);
         let probes = self.stop.as_mut().map(|stop| {
             stop.probe_with(ticket, now);

@@ -48,6 +48,7 @@ fn probes_of_one_outage_count_once() {
             wait: Duration::from_secs(1),
             too_long: false,
             place: None,
+            probed: false,
         })
     };
     let mut tries = Tries::default();

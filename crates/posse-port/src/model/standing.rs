@@ -7,6 +7,8 @@ pub struct Standing {
     pub lineage: Lineage,
     /// Whether a person waits for it.
     pub priority: CallPriority,
+    /// Estimated tokens of the prompt, if more is known of it than its bytes.
+    pub prompt: Option<u64>,
     /// Tokens of the prompt that the provider's cache is known to hold; zero for a cold prefix.
     /// They do not count against limits, and their cache entries expire while the call waits.
     pub cached: u64,

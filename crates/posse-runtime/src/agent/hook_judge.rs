@@ -6,7 +6,7 @@ use std::time::Duration;
 use posse_permission::Rights;
 use posse_port::Ports;
 use posse_port::hooks::{HookFailure, HookReturn};
-use posse_port::model::{Attribution, Encoded, Preamble, Standing, Thinking, Ttl};
+use posse_port::model::{Attribution, CallPriority, Encoded, Preamble, Standing, Thinking, Ttl};
 use posse_port::store::Charge;
 use posse_port::tool::{KnownFiles, Toolbox};
 use tokio_util::sync::CancellationToken;
@@ -130,6 +130,9 @@ impl HookJudge {
             standing: Standing {
                 // What the agent has cached is of use for its own conversation only.
                 cached: if own { self.standing.cached } else { 0 },
+                prompt: self.standing.prompt.filter(|_| own),
+                // A call that it guards waits for it, and goes on without it when it is late.
+                priority: CallPriority::Person,
                 ..self.standing.clone()
             },
             model,

@@ -159,6 +159,7 @@ async fn run_query(
             subtree: Lineage::subtree_of(&attribution.path).to_owned(),
         },
         priority: CallPriority::Person,
+        prompt: None,
         cached: 0,
     };
     let query = SideQuery {

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::Layer;
+use super::{FlagSettings, Layer, Settings};
+use crate::config::search_paths::{SearchPaths, SettingSources};
+use crate::error::SettingsError;
 
 /// The effective settings. What is not set is as the provider tells it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +21,28 @@ pub(crate) struct AccountSettings {
     pub(crate) concurrent_requests: Option<usize>,
     /// How long calls wait for a provider that fails.
     pub(crate) longest_outage: Option<Duration>,
+}
+
+impl AccountSettings {
+    /// Returns what the administrator, the user and `--settings` set. No file of a repository is
+    /// read.
+    pub(crate) fn of_owner(
+        places: SearchPaths,
+        sources: SettingSources,
+        settings: Option<String>,
+    ) -> Result<Self, SettingsError> {
+        let sources = SettingSources {
+            project: false,
+            local: false,
+            ..sources
+        };
+        let flags = FlagSettings {
+            settings,
+            ..FlagSettings::default()
+        };
+        let settings = Settings::load(&places.limited_to(sources), flags)?;
+        Ok(settings.account)
+    }
 }
 
 /// The keys of `account`.

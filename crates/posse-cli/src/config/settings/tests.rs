@@ -53,7 +53,7 @@ impl Disk {
         fs::write(path, text).unwrap();
     }
 
-    fn load(&self, flags: FlagSettings) -> Result<Settings, SettingsError> {
+    pub(crate) fn load(&self, flags: FlagSettings) -> Result<Settings, SettingsError> {
         Settings::load(&self.places, flags)
     }
 }

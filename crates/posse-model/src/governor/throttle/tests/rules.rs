@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use posse_port::model::{RateLimits, Standing};
+use posse_port::model::{Allowance, CallPriority, RateLimits, Standing};
 use posse_protocol::Usage;
 
 use crate::governor::limits::AccountLimits;
@@ -35,6 +35,7 @@ fn ask(throttle: &mut Throttle, now: f64) -> Ticket {
         prompt: 100,
         wait: Duration::ZERO,
         place: None,
+        demoted: false,
     };
     throttle.ask(seconds(now), ask)
 }
@@ -81,7 +82,7 @@ fn after_a_429_all_wait_then_one_goes_and_then_ever_more() {
     let met = failed(&mut throttle, 2.0, second, true).unwrap();
     assert_eq!((met.wait, met.too_long), (seconds(10.0), false));
     let waiting: Vec<_> = (0..10).map(|_| ask(&mut throttle, 2.0)).collect();
-    assert_eq!(throttle.reason(seconds(2.0)).0, CallWait::RetryAfter);
+    assert_eq!(throttle.reason(seconds(2.0), None).0, CallWait::RetryAfter);
     let turn = throttle.poll(seconds(11.9));
     assert_eq!((turn.admitted.len(), turn.next), (0, Some(seconds(12.0))));
     assert_eq!(sent(&mut throttle, 12.0), waiting[..1], "one probe");
@@ -220,7 +221,7 @@ fn an_error_that_is_the_requests_own_holds_up_nobody() {
     head(&mut throttle, 0.4, third, 200, None);
     throttle.unreachable(seconds(0.5), third, false);
     assert_eq!(failed(&mut throttle, 0.5, third, true), None);
-    assert_eq!(throttle.reason(seconds(0.5)).0, CallWait::Limit);
+    assert_eq!(throttle.reason(seconds(0.5), None).0, CallWait::Limit);
 }
 
 // proves GV-01 (part: concurrency), LI-02 (part: concurrency)
@@ -264,6 +265,7 @@ fn a_call_that_waits_for_itself_holds_up_nobody() {
         prompt: 1,
         wait: seconds(4.0),
         place: None,
+        demoted: false,
     };
     let later = throttle.ask(Duration::ZERO, later);
     let now = ask(&mut throttle, 0.0);
@@ -290,6 +292,7 @@ fn what_is_cached_does_not_count() {
                 prompt: 10_000,
                 wait: Duration::ZERO,
                 place: None,
+                demoted: false,
             };
             throttle.ask(Duration::ZERO, ask)
         })
@@ -303,4 +306,127 @@ fn what_is_cached_does_not_count() {
     };
     throttle.done(Duration::ZERO, all[0], &usage);
     assert_eq!(sent(&mut throttle, 0.0), all[10..]);
+}
+
+// proves GV-05 (part: another probe)
+#[test]
+fn a_persons_request_that_fails_as_a_probe_goes_before_nobody() {
+    let mut throttle = throttle(&AccountLimits::default());
+    let persons = Standing {
+        priority: CallPriority::Person,
+        ..Standing::default()
+    };
+    let persons_ask = |throttle: &mut Throttle, now: f64, demoted| {
+        let ask = Ask {
+            standing: &persons,
+            prompt: 1,
+            wait: Duration::ZERO,
+            place: None,
+            demoted,
+        };
+        throttle.ask(seconds(now), ask)
+    };
+    let first = persons_ask(&mut throttle, 0.0, false);
+    sent(&mut throttle, 0.0);
+    head(&mut throttle, 0.0, first, 500, None);
+    assert!(!failed(&mut throttle, 0.0, first, true).unwrap().probed);
+    let again = persons_ask(&mut throttle, 0.0, false);
+    let other = ask(&mut throttle, 0.0);
+    assert_eq!(sent(&mut throttle, 0.5), [again]);
+    head(&mut throttle, 0.5, again, 500, None);
+    let met = failed(&mut throttle, 0.5, again, true).unwrap();
+    assert!(met.probed);
+    let again = persons_ask(&mut throttle, 0.5, met.probed);
+    assert_eq!(sent(&mut throttle, 1.5), [other], "its turn is over");
+    head(&mut throttle, 1.6, other, 200, None);
+    assert_eq!(sent(&mut throttle, 1.6), [again]);
+}
+
+// proves GV-01 (part: configured)
+#[test]
+fn a_configured_limit_below_the_providers_is_charged_with_what_was_used() {
+    let mut throttle = throttle(&AccountLimits {
+        output_tokens: Some(1_000),
+        ..AccountLimits::default()
+    });
+    let told = RateLimits {
+        output_tokens: Some(Allowance {
+            limit: 80_000,
+            remaining: 80_000,
+            reset_at_ms: None,
+        }),
+        ..RateLimits::default()
+    };
+    let first = ask(&mut throttle, 0.0);
+    sent(&mut throttle, 0.0);
+    let answer = Head {
+        status: 200,
+        limits: &told,
+        retry_after: None,
+    };
+    throttle.head(seconds(0.1), first, &answer);
+    let usage = Usage {
+        output: 1_500,
+        ..Usage::default()
+    };
+    throttle.done(seconds(1.0), first, &usage);
+    ask(&mut throttle, 1.0);
+    let turn = throttle.poll(seconds(1.0));
+    assert_eq!(turn.admitted, []);
+    assert!(turn.next.unwrap() > seconds(30.0), "{:?}", turn.next);
+}
+
+#[test]
+fn what_was_cached_counts_once_the_cache_has_forgotten_it() {
+    let mut throttle = throttle(&AccountLimits {
+        input_tokens: Some(1_000),
+        concurrent: Some(1),
+        ..AccountLimits::default()
+    });
+    let warm = Standing {
+        cached: 900,
+        ..Standing::default()
+    };
+    let mut ask = |now| {
+        let ask = Ask {
+            standing: &warm,
+            prompt: 1_000,
+            wait: Duration::ZERO,
+            place: None,
+            demoted: false,
+        };
+        throttle.ask(seconds(now), ask)
+    };
+    let all = [ask(0.0), ask(0.0), ask(0.0)];
+    assert_eq!(sent(&mut throttle, 0.0), all[..1]);
+    throttle.leave(all[0]);
+    // It has waited for as long as the cache keeps anything: two of a thousand are too many.
+    assert_eq!(sent(&mut throttle, 400.0), all[1..2]);
+    throttle.leave(all[1]);
+    assert_eq!(sent(&mut throttle, 400.0), []);
+}
+
+// proves GV-05 (part: too long)
+#[test]
+fn an_outage_without_answers_ends_too() {
+    let mut throttle = throttle(&AccountLimits::default());
+    let first = ask(&mut throttle, 0.0);
+    sent(&mut throttle, 0.0);
+    head(&mut throttle, 0.0, first, 503, None);
+    failed(&mut throttle, 0.0, first, true);
+    let mut waiting: Vec<_> = (0..40).map(|_| ask(&mut throttle, 0.0)).collect();
+    let (mut now, mut probes) = (0.5, 0);
+    loop {
+        let turn = throttle.poll(seconds(now));
+        probes += turn.admitted.len();
+        waiting.retain(|ticket| !turn.admitted.contains(ticket));
+        if !turn.refused.is_empty() {
+            assert_eq!(turn.refused, waiting);
+            break;
+        }
+        now = turn.next.unwrap().as_secs_f64();
+        assert!(now < 1_000.0);
+    }
+    assert!((15..25).contains(&probes), "{probes}");
+    assert!((900.0..901.0).contains(&now), "{now}");
 }

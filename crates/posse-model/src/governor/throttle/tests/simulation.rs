@@ -44,6 +44,7 @@ pub(super) struct Agent {
     once: bool,
     asked_at: u64,
     place: Option<u64>,
+    demoted: bool,
     pub(super) accepted: u64,
     pub(super) first_wait: Option<u64>,
 }
@@ -114,12 +115,14 @@ impl Simulation {
                     subtree: subtree.to_string(),
                 },
                 priority,
+                prompt: None,
                 cached: 0,
             },
             subtree,
             once,
             asked_at: 0,
             place: None,
+            demoted: false,
             accepted: 0,
             first_wait: None,
         });
@@ -198,6 +201,7 @@ impl Simulation {
                         prompt: guess,
                         wait: Duration::ZERO,
                         place,
+                        demoted: agent.demoted,
                     },
                 );
                 self.whose.insert(ticket, (number, tokens));
@@ -219,6 +223,7 @@ impl Simulation {
                     ..Usage::default()
                 };
                 self.throttle.done(now, ticket, &usage);
+                self.agents[number].demoted = false;
                 if !self.agents[number].once {
                     let think = self.dice.between(self.think.0, self.think.1);
                     self.at(self.now + think, Event::Ask(number));
@@ -247,7 +252,9 @@ impl Simulation {
         }
         let met = self.throttle.failed(now, ticket, &Usage::default(), true);
         let (number, _) = self.whose.remove(&ticket).unwrap();
-        self.agents[number].place = met.unwrap().place;
+        let (agent, met) = (&mut self.agents[number], met.unwrap());
+        agent.place = met.place;
+        agent.demoted |= met.probed;
         self.at(self.now, Event::Ask(number));
     }
 }
