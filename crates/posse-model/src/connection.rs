@@ -138,6 +138,7 @@ impl Connection {
             wait: Duration::ZERO,
             place: None,
             demoted: false,
+            limits_cached: dialect.limits_cached(),
         };
         loop {
             let permit = match pass(&account, ask, call.cancel, call.on).await {
@@ -156,7 +157,7 @@ impl Connection {
             attempts += 1;
             let failed = match self.attempt(dialect, &permit, &mut call).await {
                 Ok(reply) => {
-                    permit.replied(&reply.usage);
+                    permit.replied(&limited(dialect, reply.usage));
                     return Ok(Reply {
                         wasted,
                         attempts,
@@ -170,7 +171,7 @@ impl Connection {
                 finished,
                 spent,
             } = *failed;
-            let stop = permit.failed(&error, &spent);
+            let stop = permit.failed(&error, &limited(dialect, spent));
             wasted.extend((spent != Usage::default()).then_some(spent));
             let Some(wait) = tries.failed(&error, stop, policy) else {
                 return Err(Failure {
@@ -312,6 +313,17 @@ pub fn http_client(url: &str) -> Result<reqwest::Client, SetupError> {
         builder
     };
     Ok(builder.build()?)
+}
+
+/// Returns a usage as limits count it: by its input that is not read from the cache.
+fn limited<D: Dialect>(dialect: &D, usage: Usage) -> Usage {
+    match dialect.limits_cached() {
+        true => Usage {
+            input: usage.input + usage.cache_read,
+            ..usage
+        },
+        false => usage,
+    }
 }
 
 /// Waits until the governor lets an attempt pass.

@@ -22,6 +22,11 @@ pub(crate) trait Dialect: Send + Sync {
     /// Returns what the account has left.
     fn limits(&self, headers: &HeaderMap) -> RateLimits;
 
+    /// Returns true if limits of input count what is read from the cache, too.
+    fn limits_cached(&self) -> bool {
+        false
+    }
+
     /// Parses an error response.
     fn error(
         &self,

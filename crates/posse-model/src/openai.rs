@@ -130,6 +130,10 @@ impl Dialect for OpenAiWire {
 
     fn headers(&self, _: &Attribution, _: &mut HeaderMap) {}
 
+    fn limits_cached(&self) -> bool {
+        true
+    }
+
     fn limits(&self, headers: &HeaderMap) -> RateLimits {
         let allowance = |what: &str| {
             let number = |part: &str| {

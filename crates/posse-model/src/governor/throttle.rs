@@ -43,6 +43,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) place: Option<u64>,
     /// True if it has failed as a probe: then it goes before nobody.
     pub(crate) demoted: bool,
+    /// True if limits count what is read from the cache, too.
+    pub(crate) limits_cached: bool,
 }
 
 /// What the head of a response tells.
@@ -168,7 +170,12 @@ impl Throttle {
         }
         let standing = ask.standing;
         let all_input = ask.prompt.clamp(1, MOST_INPUT);
-        let uncached = ask.prompt.saturating_sub(standing.cached);
+        let free = if ask.limits_cached {
+            0
+        } else {
+            standing.cached
+        };
+        let uncached = ask.prompt.saturating_sub(free);
         let input = uncached.clamp(1, MOST_INPUT);
         let order = ask.place.unwrap_or(ticket.0);
         let warm = standing.cached > 0 && !ask.demoted;

@@ -36,6 +36,7 @@ fn ask(throttle: &mut Throttle, now: f64) -> Ticket {
         wait: Duration::ZERO,
         place: None,
         demoted: false,
+        limits_cached: false,
     };
     throttle.ask(seconds(now), ask)
 }
@@ -266,12 +267,39 @@ fn a_call_that_waits_for_itself_holds_up_nobody() {
         wait: seconds(4.0),
         place: None,
         demoted: false,
+        limits_cached: false,
     };
     let later = throttle.ask(Duration::ZERO, later);
     let now = ask(&mut throttle, 0.0);
     let turn = throttle.poll(Duration::ZERO);
     assert_eq!((turn.admitted, turn.next), (vec![now], Some(seconds(4.0))));
     assert_eq!(sent(&mut throttle, 4.0), [later]);
+}
+
+// proves GV-01 (part: the cache)
+#[test]
+fn what_is_cached_counts_where_the_provider_counts_it() {
+    let mut throttle = throttle(&AccountLimits {
+        tokens: Some(10_000),
+        ..AccountLimits::default()
+    });
+    let warm = Standing {
+        cached: 9_900,
+        ..Standing::default()
+    };
+    let mut ask = || {
+        let ask = Ask {
+            standing: &warm,
+            prompt: 10_000,
+            wait: Duration::ZERO,
+            place: None,
+            demoted: false,
+            limits_cached: true,
+        };
+        throttle.ask(Duration::ZERO, ask)
+    };
+    let all = [ask(), ask()];
+    assert_eq!(sent(&mut throttle, 0.0), all[..1]);
 }
 
 // proves GV-01 (part: the cache)
@@ -293,6 +321,7 @@ fn what_is_cached_does_not_count() {
                 wait: Duration::ZERO,
                 place: None,
                 demoted: false,
+                limits_cached: false,
             };
             throttle.ask(Duration::ZERO, ask)
         })
@@ -323,6 +352,7 @@ fn a_persons_request_that_fails_as_a_probe_goes_before_nobody() {
             wait: Duration::ZERO,
             place: None,
             demoted,
+            limits_cached: false,
         };
         throttle.ask(seconds(now), ask)
     };
@@ -394,6 +424,7 @@ fn what_was_cached_counts_once_the_cache_has_forgotten_it() {
             wait: Duration::ZERO,
             place: None,
             demoted: false,
+            limits_cached: false,
         };
         throttle.ask(seconds(now), ask)
     };

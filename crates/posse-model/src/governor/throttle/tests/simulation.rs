@@ -202,6 +202,7 @@ impl Simulation {
                         wait: Duration::ZERO,
                         place,
                         demoted: agent.demoted,
+                        limits_cached: false,
                     },
                 );
                 self.whose.insert(ticket, (number, tokens));
