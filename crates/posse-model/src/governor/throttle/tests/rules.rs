@@ -29,15 +29,21 @@ fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
-fn ask(throttle: &mut Throttle, now: f64) -> Ticket {
-    let ask = Ask {
-        standing: &Standing::default(),
-        prompt: 100,
+/// Returns what a call asks that waits for nothing by itself.
+fn asking(standing: &Standing, prompt: u64) -> Ask<'_> {
+    Ask {
+        standing,
+        prompt,
         wait: Duration::ZERO,
         place: None,
         demoted: false,
         limits_cached: false,
-    };
+    }
+}
+
+fn ask(throttle: &mut Throttle, now: f64) -> Ticket {
+    let standing = Standing::default();
+    let ask = asking(&standing, 100);
     throttle.ask(seconds(now), ask)
 }
 
@@ -261,13 +267,10 @@ fn a_probe_that_hangs_or_leaves_is_followed_by_another() {
 #[test]
 fn a_call_that_waits_for_itself_holds_up_nobody() {
     let mut throttle = throttle(&AccountLimits::default());
+    let standing = Standing::default();
     let later = Ask {
-        standing: &Standing::default(),
-        prompt: 1,
         wait: seconds(4.0),
-        place: None,
-        demoted: false,
-        limits_cached: false,
+        ..asking(&standing, 1)
     };
     let later = throttle.ask(Duration::ZERO, later);
     let now = ask(&mut throttle, 0.0);
@@ -289,12 +292,8 @@ fn what_is_cached_counts_where_the_provider_counts_it() {
     };
     let mut ask = || {
         let ask = Ask {
-            standing: &warm,
-            prompt: 10_000,
-            wait: Duration::ZERO,
-            place: None,
-            demoted: false,
             limits_cached: true,
+            ..asking(&warm, 10_000)
         };
         throttle.ask(Duration::ZERO, ask)
     };
@@ -315,14 +314,7 @@ fn what_is_cached_does_not_count() {
     };
     let all: Vec<_> = (0..11)
         .map(|_| {
-            let ask = Ask {
-                standing: &warm,
-                prompt: 10_000,
-                wait: Duration::ZERO,
-                place: None,
-                demoted: false,
-                limits_cached: false,
-            };
+            let ask = asking(&warm, 10_000);
             throttle.ask(Duration::ZERO, ask)
         })
         .collect();
@@ -347,12 +339,8 @@ fn a_persons_request_that_fails_as_a_probe_goes_before_nobody() {
     };
     let persons_ask = |throttle: &mut Throttle, now: f64, demoted| {
         let ask = Ask {
-            standing: &persons,
-            prompt: 1,
-            wait: Duration::ZERO,
-            place: None,
             demoted,
-            limits_cached: false,
+            ..asking(&persons, 1)
         };
         throttle.ask(seconds(now), ask)
     };
@@ -418,14 +406,7 @@ fn what_was_cached_counts_once_the_cache_has_forgotten_it() {
         ..Standing::default()
     };
     let mut ask = |now| {
-        let ask = Ask {
-            standing: &warm,
-            prompt: 1_000,
-            wait: Duration::ZERO,
-            place: None,
-            demoted: false,
-            limits_cached: false,
-        };
+        let ask = asking(&warm, 1_000);
         throttle.ask(seconds(now), ask)
     };
     let all = [ask(0.0), ask(0.0), ask(0.0)];
