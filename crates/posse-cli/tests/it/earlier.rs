@@ -255,6 +255,7 @@ fn normal(value: Value, key: &str, role: &str, place: &str) -> Value {
             "WORDS".into()
         }
         Value::String(_) if matches!(key, "summary" | "signature") => "WORDS".into(),
+        Value::String(_) if key == "claude_code_version" => "VERSION".into(),
         Value::String(text) => {
             let text = text.replace(place, "PLACE");
             let text = Regex::new(ids)
