@@ -47,7 +47,9 @@ async fn settle() {
     }
 }
 
-// proves GV-02 (part: all wait; one probe; slow start), GV-08 (part: retry-after), LI-02 (part: retry-after)
+// proves GV-02 (part: all wait; one probe; slow start)
+// proves GV-08 (part: retry-after)
+// proves LI-02 (part: retry-after)
 #[tokio::test]
 async fn a_retry_after_of_one_holds_all_then_one_goes_and_then_the_others() {
     let clock = TestClock::default();
@@ -94,7 +96,8 @@ async fn a_retry_after_of_one_holds_all_then_one_goes_and_then_the_others() {
     assert_eq!((calls.len(), server.requests().len()), (0, 9));
 }
 
-// proves GV-05 (part: an outage; growing waits), GV-08 (part: outage)
+// proves GV-05 (part: an outage; growing waits)
+// proves GV-08 (part: outage)
 #[tokio::test]
 async fn an_outage_fails_no_call_and_is_probed_by_one_at_a_time() {
     let clock = TestClock::default();
@@ -130,7 +133,8 @@ async fn an_outage_fails_no_call_and_is_probed_by_one_at_a_time() {
     assert!(waits[7..].iter().all(|wait| *wait == 300), "{waits:?}");
 }
 
-// proves GV-01 (part: told by the provider), GV-08 (part: limit)
+// proves GV-01 (part: told by the provider)
+// proves GV-08 (part: limit)
 #[tokio::test]
 async fn what_a_head_tells_holds_before_its_reply_has_come() {
     let clock = TestClock::default();

@@ -28,7 +28,8 @@ fn served(places: Vec<QueuePlace>) -> Vec<u64> {
     all
 }
 
-// proves GV-04 (part: subtrees; teams; sessions), LI-02 (part: served fairly)
+// proves GV-04 (part: subtrees; teams; sessions)
+// proves LI-02 (part: served fairly)
 #[test]
 fn turns_go_round_by_session_then_by_team_and_subtree() {
     let own = |order| place("one", None, "a", order);

@@ -231,7 +231,8 @@ fn an_error_that_is_the_requests_own_holds_up_nobody() {
     assert_eq!(throttle.reason(seconds(0.5), None).0, CallWait::Limit);
 }
 
-// proves GV-01 (part: concurrency), LI-02 (part: concurrency)
+// proves GV-01 (part: concurrency)
+// proves LI-02 (part: concurrency)
 #[test]
 fn no_more_are_sent_at_once_than_is_configured() {
     let mut throttle = throttle(&AccountLimits {

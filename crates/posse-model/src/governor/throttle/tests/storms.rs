@@ -72,7 +72,9 @@ fn disturbance(from: u64, seconds: u64, trouble: Trouble) -> Disturbance {
 const SMALL: (u64, u64) = (1_000, 3_000);
 const LARGE: (u64, u64) = (10_000, 40_000);
 
-// proves GV-01 (part: told by the provider), GV-04 (part: sizes), LI-02 (part: requests and tokens)
+// proves GV-01 (part: told by the provider)
+// proves GV-04 (part: sizes)
+// proves LI-02 (part: requests and tokens)
 #[test]
 fn a_thousand_agents_use_what_the_headers_allow_and_no_more() {
     for tokens in [SMALL, LARGE] {
@@ -104,7 +106,8 @@ fn a_thousand_agents_use_what_is_configured_and_no_more() {
     }
 }
 
-// proves GV-02 (part: a storm), GV-03
+// proves GV-02 (part: a storm)
+// proves GV-03
 #[test]
 fn storms_of_429_cost_no_more_than_they_last() {
     let trouble = [
