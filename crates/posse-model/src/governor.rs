@@ -1,8 +1,8 @@
 //! The governor: one for all calls of a process. It lets requests pass in turn, account by account,
 //! so that none is sent beside what the provider allows.
 //!
-//! `throttle` decides, purely; `account` waits. While somebody waits for an account, one of
-//! those who wait keeps its timer.
+//! `throttle` decides, purely; `account` waits. While calls of an account wait for a time, one task
+//! keeps their timer.
 
 mod account;
 mod bucket;

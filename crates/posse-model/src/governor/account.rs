@@ -91,7 +91,8 @@ impl Account {
             && !std::mem::replace(&mut room.is_kept, true)
         {
             drop(room);
-            // Not one of those who wait: nobody knows when their agents look at it again.
+            // A task of its own: an agent whose call waits may be busy with something else, and
+            // then polls nothing.
             let keeper = Keeper {
                 account: Arc::clone(self),
                 is_over: false,
