@@ -242,8 +242,7 @@ impl Permit {
             retry_after,
         };
         let mut room = self.account.room();
-        room.throttle.head(now, ticket, &head);
-        if matches!(status.as_u16(), 429 | 500..) {
+        if room.throttle.head(now, ticket, &head) {
             // Until its body is read; some may give up before.
             room.fault = Some(AccountFault::of_head(status, now, retry_after));
         }

@@ -240,11 +240,11 @@ impl Throttle {
         turn
     }
 
-    /// Takes in the head of a response.
-    pub(super) fn head(&mut self, now: Duration, ticket: Ticket, head: &Head<'_>) {
+    /// Takes in the head of a response. Returns true if it stops all calls.
+    pub(super) fn head(&mut self, now: Duration, ticket: Ticket, head: &Head<'_>) -> bool {
         self.answered(ticket);
         let Some(flight) = self.flights.get(&ticket) else {
-            return;
+            return false;
         };
         let (admission, need) = (flight.admission, flight.need);
         self.buckets.told(now, admission, flight.sent, head.limits);
@@ -252,13 +252,17 @@ impl Throttle {
             429 => FaultKind::Limited,
             500.. => FaultKind::Unavailable,
             // Whatever else it says, the provider is there and counts the request.
-            _ => return self.accepted(now, ticket),
+            _ => {
+                self.accepted(now, ticket);
+                return false;
+            }
         };
         let retry_after = head.retry_after;
         if kind == FaultKind::Limited {
             self.buckets.refused(now, admission, need, retry_after);
         }
         self.fault(now, ticket, Fault { kind, retry_after });
+        true
     }
 
     /// Takes in that the connection of a call failed. Only if it had no response yet, the account is
